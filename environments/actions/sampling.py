@@ -1,0 +1,54 @@
+"""A uniform-ish random value of a JSON schema: what the `random` agent plays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TEXT = "abcdefghijklmnopqrstuvwxyz0123456789 "
+
+
+def sample_schema(schema: dict[str, Any], rng: np.random.Generator, root: dict[str, Any] | None = None) -> Any:
+    """Draw a value that the schema accepts, for the subset of JSON schema that pydantic emits.
+
+    Raises:
+        ValueError: for a construct outside that subset, naming it.
+    """
+    root = schema if root is None else root
+    if "$ref" in schema:
+        return sample_schema(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], rng, root)
+    for union in ("oneOf", "anyOf"):
+        if union in schema:
+            return sample_schema(schema[union][rng.integers(len(schema[union]))], rng, root)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][rng.integers(len(schema["enum"]))]
+    match schema.get("type"):
+        case "object":
+            return {key: sample_schema(value, rng, root) for key, value in schema.get("properties", {}).items()}
+        case "array":
+            low = schema.get("minItems", 0)
+            length = int(rng.integers(low, schema.get("maxItems", low + 2) + 1))
+            return [sample_schema(schema["items"], rng, root) for _ in range(length)]
+        case "integer":
+            return int(rng.integers(_low(schema, 1), _high(schema, 1) + 1))
+        case "number":
+            return float(rng.uniform(_low(schema, 0), _high(schema, 0)))
+        case "boolean":
+            return bool(rng.integers(2))
+        case "null":
+            return None
+        case "string":
+            length = int(rng.integers(max(1, schema.get("minLength", 1)), min(12, schema.get("maxLength", 12)) + 1))
+            return "".join(_TEXT[i] for i in rng.integers(len(_TEXT), size=length))
+    raise ValueError(f"cannot sample from schema {schema!r}: bound it, or enumerate its values")
+
+
+def _low(schema: dict[str, Any], unit: int) -> Any:
+    return schema["exclusiveMinimum"] + unit if "exclusiveMinimum" in schema else schema["minimum"]
+
+
+def _high(schema: dict[str, Any], unit: int) -> Any:
+    return schema["exclusiveMaximum"] - unit if "exclusiveMaximum" in schema else schema["maximum"]

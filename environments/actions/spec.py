@@ -1,0 +1,123 @@
+"""One object per action space: its schema, its validator, its help for a prompt, its sampler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pydantic import BaseModel, RootModel, ValidationError
+
+from environments.actions.sampling import sample_schema
+from environments.errors import InvalidAction
+
+Action = dict[str, Any] | list[float]
+"""A validated action in its JSON form: an object for typed spaces, seven numbers for `native`."""
+
+
+class TypedActions(spaces.Space[dict[str, Any]]):
+    """A Gymnasium space whose elements are the JSON objects that a pydantic model accepts.
+
+    The model is the single source: its JSON schema is the tool given to a language model, its
+    validator is the parser, its docstring (and those of its variants) is the help in the prompt.
+    """
+
+    def __init__(self, model: type[BaseModel], seed: int | np.random.Generator | None = None) -> None:
+        self.model = model
+        super().__init__(shape=None, dtype=None, seed=seed)
+
+    def parse(self, action: Any) -> dict[str, Any]:
+        """The canonical JSON form of an action, defaults filled in.
+
+        Raises:
+            InvalidAction: with one line per fault: where, what was given, what is expected.
+        """
+        try:
+            parsed = self.model.model_validate(action)
+        except ValidationError as error:
+            raise InvalidAction([_explain(item) for item in error.errors(include_url=False)]) from None
+        result: dict[str, Any] = parsed.model_dump(mode="json")
+        return result
+
+    def load(self, action: Any) -> Any:
+        """The validated model instance (the variant itself where the model is a union)."""
+        self.parse(action)
+        parsed = self.model.model_validate(action)
+        return parsed.root if isinstance(parsed, RootModel) else parsed
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of one action, `$ref`s included."""
+        return self.model.model_json_schema()
+
+    def help(self) -> str:
+        """The docstring of the model: what a player is told about acting."""
+        return (self.model.__doc__ or "").strip()
+
+    def sample(self, mask: Any = None, probability: Any = None) -> dict[str, Any]:
+        """A random valid action, uniform over variants and enumerated values."""
+        return self.parse(sample_schema(self.schema(), self.np_random))
+
+    def contains(self, x: Any) -> bool:
+        """Whether the schema accepts `x`."""
+        try:
+            self.parse(x)
+        except InvalidAction:
+            return False
+        return True
+
+    def to_jsonable(self, sample_n: Any) -> list[Any]:
+        """Elements are JSON already."""
+        return list(sample_n)
+
+    def from_jsonable(self, sample_n: list[Any]) -> list[Any]:
+        """The inverse of `to_jsonable`, validated."""
+        return [self.parse(item) for item in sample_n]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedActions) and other.model is self.model
+
+    def __repr__(self) -> str:
+        return f"TypedActions({self.model.__name__})"
+
+
+class NativeActions(spaces.Box):
+    """The 7-D end-effector action: dx, dy, dz, three rotations, gripper, each in [-1, 1].
+
+    LIBERO's convention on robosuite's OSC_POSE at 20 Hz: +-1 is +-5 cm or +-0.5 rad a step, and
+    the gripper closes at +1 and opens at -1.
+    """
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(-1.0, 1.0, (7,), np.float32, seed)
+
+    def parse(self, action: Any) -> list[float]:
+        """Seven finite numbers in [-1, 1], as a list.
+
+        Raises:
+            InvalidAction: for another shape, or a value outside the range.
+        """
+        try:
+            values = np.asarray(action, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidAction([f"action: expected seven numbers, got {action!r:.80}"]) from None
+        if values.shape != (7,):
+            raise InvalidAction([f"action: expected shape (7,), got {values.shape}"])
+        bad = [i for i, value in enumerate(values) if not -1.0 <= value <= 1.0]
+        if bad:
+            raise InvalidAction([f"action[{i}]: {values[i]!r} is not a finite number in [-1, 1]" for i in bad])
+        return [float(np.float32(value)) for value in values]
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of one action."""
+        number = {"type": "number", "minimum": -1, "maximum": 1}
+        return {"type": "array", "items": number, "minItems": 7, "maxItems": 7}
+
+    def help(self) -> str:
+        """What a player is told about acting."""
+        return (self.__doc__ or "").strip()
+
+
+def _explain(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"]) or "action"
+    given = repr(item.get("input"))
+    return f"{where}: {item['msg'].lower()} (got {given[:80]})"

@@ -1,0 +1,141 @@
+"""The environment contract: a Gymnasium environment that can also tell the truth and go back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from environments.actions.spec import Action, NativeActions, TypedActions
+from environments.errors import InvalidSnapshot, StaleObservation
+from environments.task import ActionSpace, Task
+
+Frame = NDArray[np.uint8]
+"""An RGB picture, (H, W, 3) uint8."""
+
+
+class Views(dict[str, Any]):
+    """An observation whose pictures are rendered when somebody first looks at them.
+
+    A rollout that never looks at a camera never pays for it. A picture belongs to its moment:
+    reading one for the first time after the environment has moved on raises `StaleObservation`
+    instead of showing the future.
+    """
+
+    def __init__(self, values: Mapping[str, Any], renderers: Mapping[str, Callable[[], Frame]], env: ArenaEnv) -> None:
+        super().__init__({**values, **dict.fromkeys(renderers)})
+        self._renderers = dict(renderers)
+        self._env = env
+        self._moment = env.moment
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._renderers:
+            if self._env.moment != self._moment:
+                raise StaleObservation(f"observation[{key!r}] was not looked at before the environment moved on")
+            self[key] = self._renderers.pop(key)()
+        return super().__getitem__(key)
+
+    def rendered(self, key: str) -> bool:
+        """Whether the picture has been paid for already."""
+        return key in self and key not in self._renderers
+
+
+class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
+    """One task behind one action space.
+
+    Beyond `gymnasium.Env`: exact `snapshot`/`restore`, and the engine's own truth (`milestones`,
+    `score`, `success`), which never enters an observation. An environment knows neither who plays
+    nor that it is recorded.
+
+    `step` returns an info with one key, `illegal`: None, or the reason why the rules refused the
+    action (the world then has not been changed by it, though time may have passed).
+    An action that the schema refuses raises `InvalidAction` and changes nothing.
+    Same seed and same actions give the same frames and states in a fresh process.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  Gymnasium's own form
+    snapshot_version = 1
+    """Raise it whenever old snapshots can no longer be restored."""
+
+    action_space: TypedActions | NativeActions  # type: ignore[assignment]
+    observation_space: spaces.Dict  # type: ignore[assignment]
+
+    def __init__(self, task: Task, space: ActionSpace) -> None:
+        self.task = task
+        self.space = space
+        self.render_mode = "rgb_array"
+        self.moment = 0
+        """Counts every change of the world (reset, step, advance, restore); dates observations."""
+
+    @property
+    @abstractmethod
+    def main_view(self) -> str:
+        """The observation key of the picture that is recorded and shown in the replay."""
+
+    @abstractmethod
+    def observe(self) -> Views:
+        """The observation of the present moment; its pictures are rendered when looked at."""
+
+    def advance(self, ms: int) -> None:  # noqa: B027  untimed worlds have nothing to do
+        """Let the world run on for `ms` milliseconds without an action (a thinking player)."""
+
+    @abstractmethod
+    def milestones(self) -> frozenset[str]:
+        """Ids of the milestones reached so far in this episode; it only grows, but for `restore`."""
+
+    @abstractmethod
+    def score(self) -> float:
+        """Progress in 0..100, from the engine's own state; the formula is in the docstring."""
+
+    @abstractmethod
+    def success(self) -> bool:
+        """Whether the goal is reached now."""
+
+    @abstractmethod
+    def expert_action(self) -> Action:
+        """What the scripted expert does now, from privileged state: floor and ceiling need no model."""
+
+    @abstractmethod
+    def _get_state(self) -> bytes:
+        """The whole simulation state; restoring it must be exact."""
+
+    @abstractmethod
+    def _set_state(self, state: bytes) -> None:
+        """Put back what `_get_state` returned."""
+
+    def render(self) -> Frame:  # type: ignore[override]
+        """The main view, (H, W, 3) uint8."""
+        frame: Frame = self.observe()[self.main_view]
+        return frame
+
+    def snapshot(self) -> bytes:
+        """The exact state, labelled with the task and the snapshot version."""
+        return self._label() + self._get_state()
+
+    def restore(self, snapshot: bytes) -> Views:
+        """Go back to a snapshot of the same task; returns the observation of that moment.
+
+        Raises:
+            InvalidSnapshot: for bytes of another task, version or origin.
+        """
+        label = self._label()
+        if not snapshot.startswith(label):
+            head = snapshot[:80].split(b"\n", 1)[0]
+            raise InvalidSnapshot(f"expected a snapshot labelled {label!r}, got bytes that begin with {head!r}")
+        self._set_state(snapshot[len(label) :])
+        self.moment += 1
+        return self.observe()
+
+    def state_hash(self) -> str:
+        """SHA-256 of the simulation state: equal states, equal hashes, whatever the action space."""
+        return hashlib.sha256(self._get_state()).hexdigest()
+
+    def _label(self) -> bytes:
+        return json.dumps([self.task.id, self.snapshot_version]).encode() + b"\n"

@@ -1,0 +1,54 @@
+"""Every error this package raises, as one tree.
+
+    EnvironmentsError
+    ├── UnknownTask            no such task id (also a LookupError)
+    ├── UnsupportedSpace       the task does not offer that action space
+    ├── InvalidAction          an action that the space's schema refuses
+    ├── InvalidSnapshot        bytes that this environment did not write
+    ├── StaleObservation       an observation read after the world has moved on
+    └── InfrastructureError    the machine's fault, never the player's: re-run
+        ├── DisplayError       the private X display or its window died
+        └── RenderError        no usable OpenGL
+
+Catch `InfrastructureError` to decide on a re-run; everything else is a bug or bad input.
+"""
+
+
+class EnvironmentsError(Exception):
+    """Root of this package's errors."""
+
+
+class UnknownTask(EnvironmentsError, LookupError):
+    """No task of that id is registered; the message names the closest one."""
+
+
+class UnsupportedSpace(EnvironmentsError, ValueError):
+    """The task does not offer the action space that was asked for."""
+
+
+class InvalidAction(EnvironmentsError, ValueError):
+    """An action outside its space. `problems` holds one readable line per fault."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+class InvalidSnapshot(EnvironmentsError, ValueError):
+    """Bytes that are not a snapshot of this environment, or of another version of it."""
+
+
+class StaleObservation(EnvironmentsError, RuntimeError):
+    """A lazily rendered view was first read after the environment had moved on."""
+
+
+class InfrastructureError(EnvironmentsError, RuntimeError):
+    """The machine failed, not the player: the episode is run again and never scored."""
+
+
+class DisplayError(InfrastructureError):
+    """The private X display, its input, or the game's window failed."""
+
+
+class RenderError(InfrastructureError):
+    """No OpenGL back end could render."""

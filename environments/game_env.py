@@ -1,0 +1,152 @@
+"""A game as a Gymnasium environment, behind the semantic or the GUI action space."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from environments.actions.gui import GuiAction
+from environments.actions.spec import Action, TypedActions
+from environments.desktop import Desktop
+from environments.env import ArenaEnv, Views
+from environments.game import FRAME_SIZE, Game
+from environments.task import ActionSpace, Task
+
+
+def make_game(task: Task, space: ActionSpace) -> GameEnv:
+    """Build a game task; `task.params["game"]` names its class as `module:Class`."""
+    params = dict(task.params)
+    module, _, name = params.pop("game").partition(":")
+    game: Game = getattr(importlib.import_module(module), name)(**params)
+    return GameEnv(task, space, game)
+
+
+class GameEnv(ArenaEnv):
+    """Both action spaces drive the same engine, and show the same pixels.
+
+    Semantic: the action goes to the rules. GUI: real keyboard and mouse events go to a real window
+    on a private X display, what the window receives goes to the rules, and the observation is
+    grabbed from the screen. Either way one step lets one tick pass.
+    """
+
+    def __init__(self, task: Task, space: ActionSpace, game: Game) -> None:
+        super().__init__(task, space)
+        self.game = game
+        width, height = FRAME_SIZE
+        self.observation_space = spaces.Dict({"frame": spaces.Box(0, 255, (height, width, 3), np.uint8)})
+        self.action_space = TypedActions(GuiAction if space == ActionSpace.GUI else game.Action)
+        self._desktop: Desktop | None = None
+        self._reached: set[str] = set()
+        self._shown = -1
+        self._pending: list[dict[str, Any]] = []
+
+    @property
+    def main_view(self) -> str:
+        """The only view, `frame`."""
+        return "frame"
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Views, dict[str, Any]]:
+        """Start an episode. The same seed gives the same game, in any process."""
+        super().reset(seed=seed)
+        # A generator of its own: what a wrapper draws from `np_random` must not move the game.
+        self.game.reset(np.random.default_rng(self.np_random.integers(2**63)))
+        self._reached = set()
+        self._pending.clear()
+        self._after_change()
+        return self.observe(), {"illegal": None}
+
+    def step(self, action: Action) -> tuple[Views, float, bool, bool, dict[str, Any]]:
+        """Play one action and let one tick pass; the reward is the change of `score`."""
+        before = self.game.score()
+        parsed = self.action_space.load(action)
+        if self._pending and action == self._pending[0]:
+            self._pending.pop(0)
+        else:
+            self._pending.clear()
+        illegal: str | None = None
+        if not self.game.over:
+            if self.space == ActionSpace.GUI:
+                refusals = [self.game.on_input(event) for event in self._screen().perform(parsed)]
+                illegal = next((reason for reason in refusals if reason), None)
+            else:
+                illegal = self.game.apply(parsed)
+            self.game.tick()
+        self._after_change()
+        reward = self.game.score() - before
+        return self.observe(), reward, self.game.over, False, {"illegal": illegal}
+
+    def advance(self, ms: int) -> None:
+        """Let whole ticks of game time pass; a game without a clock stands still."""
+        if self.game.tick_ms:
+            for _ in range(ms // self.game.tick_ms):
+                if not self.game.over:
+                    self.game.tick()
+                    self._reached |= self.game.reached()
+            self._after_change()
+
+    def observe(self) -> Views:
+        """The frame: drawn by the engine, or grabbed from the screen that shows it."""
+        return Views({}, {"frame": self._grab if self.space == ActionSpace.GUI else self.game.draw}, self)
+
+    def milestones(self) -> frozenset[str]:
+        """Milestones reached so far."""
+        return frozenset(self._reached)
+
+    def score(self) -> float:
+        """The game's own score; its formula is in the game's docstring."""
+        return self.game.score()
+
+    def success(self) -> bool:
+        """Whether the game is won."""
+        return self.game.won
+
+    def expert_action(self) -> Action:
+        """The expert's move, or the next gesture of it behind the GUI space."""
+        if self.space != ActionSpace.GUI:
+            return self.game.expert()
+        if not self._pending:
+            self._pending = [self.action_space.parse(g) for g in self.game.gestures(self.game.expert())]
+        return self._pending[0]
+
+    def close(self) -> None:
+        """End the private display, if there is one."""
+        if self._desktop is not None:
+            self._desktop.close()
+            self._desktop = None
+
+    def _get_state(self) -> bytes:
+        state = {
+            "game": self.game.state(),
+            "rng": self.game.rng.bit_generator.state,
+            "reached": sorted(self._reached),
+        }
+        return json.dumps(state, sort_keys=True).encode()
+
+    def _set_state(self, state: bytes) -> None:
+        saved = json.loads(state)
+        self.game.rng = np.random.default_rng()
+        self.game.rng.bit_generator.state = saved["rng"]
+        self.game.load(saved["game"])
+        self._reached = set(saved["reached"])
+        self._pending.clear()
+        self._after_change()
+
+    def _after_change(self) -> None:
+        self._reached |= self.game.reached()
+        self.moment += 1
+
+    def _screen(self) -> Desktop:
+        """The private desktop, started on first use, showing the present moment."""
+        if self._desktop is None:
+            self._desktop = Desktop(size=FRAME_SIZE, title=self.task.title)
+        if self._shown != self.moment:
+            self._desktop.show(self.game.draw())
+            self._shown = self.moment
+        return self._desktop
+
+    def _grab(self) -> Any:
+        return self._screen().grab()

@@ -1,0 +1,79 @@
+"""The register of tasks: look-up by id, by glob, and the helpful refusal of a wrong id."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+
+from environments.errors import UnknownTask
+from environments.task import Task
+
+_ID = re.compile(r"^[a-z0-9_]+(/[a-z0-9_-]+)+-v\d+$")
+_tasks: dict[str, Task] = {}
+
+
+def register(task: Task) -> Task:
+    """Add a task; its id must be new and of the form `family/name-vN`.
+
+    Raises:
+        ValueError: for a malformed or taken id, or milestones that refer to unknown ones.
+    """
+    if not _ID.match(task.id):
+        raise ValueError(f"task id {task.id!r} is not of the form 'family/name-vN' in lower case")
+    if task.id in _tasks:
+        raise ValueError(f"task id {task.id!r} is taken by {_tasks[task.id].entry_point}; raise the version")
+    known = [milestone.id for milestone in task.milestones]
+    for milestone in task.milestones:
+        unknown = [before for before in milestone.after if before not in known]
+        if unknown or known.count(milestone.id) > 1:
+            raise ValueError(f"{task.id}: milestone {milestone.id!r} is repeated or follows unknown {unknown}")
+    if task.tutorial_seed in task.public_seeds:
+        raise ValueError(f"{task.id}: tutorial seed {task.tutorial_seed} is also a public seed")
+    _tasks[task.id] = task
+    return task
+
+
+def tasks() -> list[Task]:
+    """Every registered task, sorted by id."""
+    return [_tasks[task_id] for task_id in sorted(_tasks)]
+
+
+def get(task_id: str) -> Task:
+    """The task of that exact id.
+
+    Raises:
+        UnknownTask: with the nearest id, or the versions that exist.
+    """
+    try:
+        return _tasks[task_id]
+    except KeyError:
+        raise UnknownTask(f"no task {task_id!r}{suggestion(task_id)}") from None
+
+
+def match(pattern: str) -> list[Task]:
+    """The tasks whose id matches a shell-style glob (an exact id matches itself).
+
+    Raises:
+        UnknownTask: if nothing matches.
+    """
+    found = [task for task in tasks() if fnmatch.fnmatchcase(task.id, pattern)]
+    if not found:
+        raise UnknownTask(f"no task matches {pattern!r}{suggestion(pattern)}")
+    return found
+
+
+def suggestion(task_id: str) -> str:
+    """A clause that helps someone who mistyped: other versions, the nearest id, or all families."""
+    stem = re.sub(r"-v\d+$", "", task_id)
+    versions = [known for known in _tasks if re.sub(r"-v\d+$", "", known) == stem]
+    if versions:
+        return f"; did you mean {' or '.join(repr(known) for known in sorted(versions))}?"
+    near = difflib.get_close_matches(task_id, _tasks, n=1, cutoff=0.5)
+    if not near:  # compare the names alone: 'snake' finds 'games/snake-v1'
+        names = {known.rsplit("/", 1)[-1].rsplit("-v", 1)[0]: known for known in _tasks}
+        near = [names[name] for name in difflib.get_close_matches(stem.rsplit("/", 1)[-1], names, n=1, cutoff=0.6)]
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    families = sorted({known.split("/", 1)[0] for known in _tasks})
+    return f"; the families are {', '.join(families)} (see `arena tasks`)"

@@ -1,0 +1,77 @@
+"""What is to be done: a task, its milestones, and the action spaces that it offers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from environments.errors import UnsupportedSpace
+
+if TYPE_CHECKING:
+    from environments.env import ArenaEnv
+
+
+class ActionSpace(StrEnum):
+    """The three ways to act."""
+
+    SEMANTIC = "semantic"
+    """Typed moves of the game or skills of the robot."""
+    GUI = "gui"
+    """Keyboard and mouse, in pixels, through a real window."""
+    NATIVE = "native"
+    """The robot's own 7-D end-effector action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A checkable point of progress, worded so that a person can see it on the frames."""
+
+    id: str
+    text: str
+    after: tuple[str, ...] = ()
+    """Milestones that must have been reached before this one (a partial order)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A versioned problem: an environment, its parameters, the goal in words, its limits.
+
+    A change to anything that may change a result needs a new version in the id: results are
+    compared by id alone.
+    """
+
+    id: str
+    """`family/name-vN`, for example `games/snake-v1`."""
+    title: str
+    goal: str
+    """What a player is told. It gives away nothing that the screen should tell."""
+    entry_point: str
+    """`module:callable`, imported on first use; called as `callable(task, space)`."""
+    spaces: tuple[ActionSpace, ...]
+    milestones: tuple[Milestone, ...]
+    max_steps: int
+    """Horizon in environment steps; the episode is truncated there and its score counts."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    public_seeds: tuple[int, ...] = tuple(range(100))
+    tutorial_seed: int = 10_007
+    """The seed on which the expert's tutorial is recorded; never a public seed."""
+    category: str = ""
+    tier: str = ""
+    tags: tuple[str, ...] = ()
+
+    def make(self, space: ActionSpace | str) -> ArenaEnv:
+        """Build the environment behind one action space.
+
+        Raises:
+            UnsupportedSpace: if the task does not offer `space`.
+        """
+        if space not in self.spaces:
+            offered = ", ".join(self.spaces)
+            raise UnsupportedSpace(f"{self.id} offers {offered}; there is no {space!r} space for it")
+        module, _, name = self.entry_point.partition(":")
+        build = getattr(importlib.import_module(module), name)
+        env: ArenaEnv = build(self, ActionSpace(space))
+        return env
