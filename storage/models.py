@@ -1,0 +1,307 @@
+"""The tables. One row a step, one row a model call; judgements are added, never overwritten.
+
+    Run ──< RunEpisode >── Episode ──< Step ──< Call
+                              │  ├──< MilestoneTruth        what the engine knows
+                              │  ├──< Verdict               what a judge says, with its evidence
+                              │  ├──< Fault                 what was injected (the truth)
+                              │  └──< Diagnosis ──< Intervention   what was said and done about it
+                              └──< Lesson                   what a reflection drew from it
+    Artifact                                                bytes by SHA-256: videos, images
+
+Times are UTC; durations are seconds (`_s`); money is US dollars as exact decimals.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, Numeric, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
+
+
+class Base(MappedAsDataclass, DeclarativeBase, kw_only=True):
+    """Declarative base; every row is also a dataclass."""
+
+    type_annotation_map = {  # noqa: RUF012  SQLAlchemy's own form
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+        dt.datetime: DateTime(timezone=True),
+        decimal.Decimal: Numeric(18, 9),
+    }
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+class Run(Base):
+    """One experiment file as it was run."""
+
+    __tablename__ = "run"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    """`<name>-<first 10 of the experiment's hash>`: the same file is the same run."""
+    name: Mapped[str] = mapped_column(String(100))
+    experiment: Mapped[dict[str, Any]]
+    """The validated experiment, defaults filled in."""
+    status: Mapped[str] = mapped_column(String(20), default="running")
+    """running | finished | interrupted"""
+    host: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """Versions and machine that produced the results; no secret, no user name."""
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+    finished_at: Mapped[dt.datetime | None] = mapped_column(default=None)
+
+
+class Episode(Base):
+    """One attempt at one task. `identity` says what was played; `try_no` which time it was tried.
+
+    Only an infrastructure or provider failure leads to a further try; every try is kept.
+    """
+
+    __tablename__ = "episode"
+    __table_args__ = (UniqueConstraint("identity", "try_no"), Index("ix_episode_task", "task_id", "agent", "space"))
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    """`<identity>-<try_no>`; also the episode's address in the UI."""
+    identity: Mapped[str] = mapped_column(String(32), index=True)
+    """Versioned content hash of everything that changes the result."""
+    try_no: Mapped[int]
+    spec: Mapped[dict[str, Any]]
+    """The canonical specification that `identity` is the hash of."""
+    task_id: Mapped[str] = mapped_column(String(120))
+    space: Mapped[str] = mapped_column(String(20))
+    agent: Mapped[str] = mapped_column(String(120))
+    seed: Mapped[int] = mapped_column(BigInteger)
+    round: Mapped[int] = mapped_column(default=0)
+    """0 is the first attempt; k is the k-th retry after a lesson."""
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), default=None)
+    """The attempt that this one follows."""
+    lesson_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    """The lesson that went into this attempt's prompt."""
+    status: Mapped[str] = mapped_column(String(20), default="running", index=True)
+    """running | finished"""
+    outcome: Mapped[str | None] = mapped_column(String(30), default=None, index=True)
+    outcome_detail: Mapped[str] = mapped_column(Text, default="")
+    scored: Mapped[bool | None] = mapped_column(default=None)
+    """Whether `score` counts: only the game's own endings do."""
+    score: Mapped[float | None] = mapped_column(default=None)
+    success: Mapped[bool | None] = mapped_column(default=None)
+    n_steps: Mapped[int] = mapped_column(default=0)
+    state_hash: Mapped[str | None] = mapped_column(String(64), default=None)
+    """SHA-256 of the final simulation state."""
+    video: Mapped[str | None] = mapped_column(ForeignKey("artifact.sha256"), default=None)
+    video_info: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """fps, width, height, n_frames, codec; step -> frame is `Step.frame`."""
+    summary: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """Counts that the leaderboard reads (illegal, unparsable, calls, tokens, cost, agent notes)."""
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+    finished_at: Mapped[dt.datetime | None] = mapped_column(default=None)
+
+
+class RunEpisode(Base):
+    """Which episodes a run uses, and as what: one episode may serve several conditions and runs."""
+
+    __tablename__ = "run_episode"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("run.id"), primary_key=True)
+    condition: Mapped[str] = mapped_column(String(60), primary_key=True)
+    """`single`, `reflect-and-retry`, ...; `tutorial` for the expert's demonstrations."""
+    identity: Mapped[str] = mapped_column(String(32), primary_key=True, index=True)
+    trial: Mapped[str] = mapped_column(String(32))
+    """The identity of the first attempt: the rounds of one trial share it."""
+    round: Mapped[int]
+    final: Mapped[bool] = mapped_column(default=False)
+    """Whether this round is the one that the condition reports."""
+
+
+class Step(Base):
+    """One decision and what came of it. Rows are appended as they happen and never changed."""
+
+    __tablename__ = "step"
+
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), primary_key=True)
+    index: Mapped[int] = mapped_column(primary_key=True)
+    """Order of play, from 0; grows through rollbacks."""
+    branch: Mapped[int] = mapped_column(default=0)
+    """Timeline branch; each rollback opens the next one."""
+    sim_step: Mapped[int]
+    """Step on the world's own timeline: goes back at a rollback."""
+    action: Mapped[Any] = mapped_column(JSON)
+    """The action as played, in its canonical JSON form; null if there was none."""
+    status: Mapped[str] = mapped_column(String(20))
+    """ok | illegal | unparsable | refused"""
+    reason: Mapped[str] = mapped_column(Text, default="")
+    """Why the action was refused or could not be read."""
+    rationale: Mapped[str] = mapped_column(Text, default="")
+    """What the player said about it (model text: hostile)."""
+    reward: Mapped[float] = mapped_column(default=0.0)
+    score: Mapped[float] = mapped_column(default=0.0)
+    """After the step."""
+    frame: Mapped[int] = mapped_column(default=0)
+    """Index in the video of the frame that the player saw before acting; frame + 1 shows the result."""
+    notes: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """The player's own record (JSON), and the world's telemetry."""
+    think_s: Mapped[float] = mapped_column(default=0.0)
+    env_s: Mapped[float] = mapped_column(default=0.0)
+    world_ms: Mapped[int] = mapped_column(default=0)
+    """Milliseconds that the world ran on while the player thought (clock `latency`)."""
+
+
+class Call(Base):
+    """One request to a model, with its exact request and reply."""
+
+    __tablename__ = "call"
+    __table_args__ = (Index("ix_call_step", "episode_id", "step_index"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    episode_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), index=True)
+    step_index: Mapped[int | None] = mapped_column(default=None)
+    purpose: Mapped[str] = mapped_column(String(20))
+    """act | repair | reflect | judge | diagnose"""
+    model: Mapped[str] = mapped_column(String(200))
+    endpoint: Mapped[str] = mapped_column(String(300), default="")
+    request: Mapped[dict[str, Any]]
+    """The request as sent, without keys; each image is {"artifact": sha256}."""
+    reply: Mapped[dict[str, Any] | None] = mapped_column(default=None)
+    """The reply as received; null if none came."""
+    text: Mapped[str] = mapped_column(Text, default="")
+    status: Mapped[str] = mapped_column(String(30))
+    """ok | refused | truncated | timeout | rate_limited | server_error | bad_request | network | malformed"""
+    error: Mapped[str] = mapped_column(Text, default="")
+    retries: Mapped[int] = mapped_column(default=0)
+    latency_s: Mapped[float] = mapped_column(default=0.0)
+    waited_s: Mapped[float] = mapped_column(default=0.0)
+    """Of it, spent waiting for rate limits: not the model's thinking."""
+    input_tokens: Mapped[int | None] = mapped_column(default=None)
+    output_tokens: Mapped[int | None] = mapped_column(default=None)
+    usage: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    cost_usd: Mapped[decimal.Decimal | None] = mapped_column(default=None)
+    """None is unknown, not zero."""
+    cost_source: Mapped[str] = mapped_column(String(60), default="")
+    cached: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class MilestoneTruth(Base):
+    """A milestone that the engine saw reached, and at which step."""
+
+    __tablename__ = "milestone_truth"
+
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), primary_key=True)
+    milestone_id: Mapped[str] = mapped_column(String(60), primary_key=True)
+    step_index: Mapped[int]
+    """Index of the step after which it held; -1 if it held at the start."""
+
+
+class Verdict(Base):
+    """One judge's answer on one milestone of one episode. Judging again adds rows."""
+
+    __tablename__ = "verdict"
+    __table_args__ = (UniqueConstraint("episode_id", "milestone_id", "fingerprint", "repeat"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), index=True)
+    milestone_id: Mapped[str] = mapped_column(String(60))
+    judge: Mapped[str] = mapped_column(String(120))
+    """`engine`, `human:<name>` or the model's name."""
+    fingerprint: Mapped[str] = mapped_column(String(32))
+    """Hash of all that determines the judge: model, prompt, schema, sampling, frames shown."""
+    repeat: Mapped[int] = mapped_column(default=0)
+    verdict: Mapped[str] = mapped_column(String(20))
+    """reached | not_reached | uncertain | invalid"""
+    confidence: Mapped[float | None] = mapped_column(default=None)
+    frame: Mapped[int | None] = mapped_column(default=None)
+    """The frame that the judge relies on."""
+    note: Mapped[str] = mapped_column(Text, default="")
+    call_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Lesson(Base):
+    """What a reflection drew from a failed attempt, and the frames that it looked at."""
+
+    __tablename__ = "lesson"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), index=True)
+    tutorial_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), default=None)
+    reflector: Mapped[str] = mapped_column(String(120))
+    fingerprint: Mapped[str] = mapped_column(String(32))
+    text: Mapped[str] = mapped_column(Text)
+    frames: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """{"failure": [frame, ...], "tutorial": [frame, ...]}"""
+    call_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Fault(Base):
+    """A fault that was injected: the truth against which diagnoses are scored."""
+
+    __tablename__ = "fault"
+
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(60), primary_key=True)
+    fault_class: Mapped[str] = mapped_column(String(20))
+    fault_type: Mapped[str] = mapped_column(String(10))
+    onset_step: Mapped[int | None] = mapped_column(default=None)
+    """Step index at which it began; null if it never fired."""
+    params: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+
+
+class Diagnosis(Base):
+    """One answer of one diagnoser, in the diagnosis schema."""
+
+    __tablename__ = "diagnosis"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), index=True)
+    step_index: Mapped[int]
+    """The step after which it was asked."""
+    trigger: Mapped[str] = mapped_column(String(60))
+    """The monitor that raised it."""
+    diagnoser: Mapped[str] = mapped_column(String(120))
+    fingerprint: Mapped[str] = mapped_column(String(32))
+    verdict: Mapped[str] = mapped_column(String(20))
+    """ok | suspect | fault | unrecoverable | abstain"""
+    fault_class: Mapped[str | None] = mapped_column(String(20), default=None)
+    fault_type: Mapped[str | None] = mapped_column(String(10), default=None)
+    rollback_step: Mapped[int | None] = mapped_column(default=None)
+    body: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """The whole answer, validated."""
+    call_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Intervention(Base):
+    """A rollback that was carried out: a fork in the timeline."""
+
+    __tablename__ = "intervention"
+
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), primary_key=True)
+    branch: Mapped[int] = mapped_column(primary_key=True)
+    """The branch that it opened."""
+    diagnosis_id: Mapped[str] = mapped_column(ForeignKey("diagnosis.id"))
+    kind: Mapped[str] = mapped_column(String(20))
+    """sim (the whole world goes back) | physical (the arm retraces its path)"""
+    at_step: Mapped[int]
+    """Step index after which play stopped."""
+    to_step: Mapped[int]
+    """Step index whose beginning was restored; play resumed from there on the new branch."""
+    snapshot: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the restored snapshot."""
+    exact: Mapped[bool]
+    """Whether the restored state was bit-identical to the snapshot."""
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Artifact(Base):
+    """Bytes kept outside the database, addressed by their SHA-256."""
+
+    __tablename__ = "artifact"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    media_type: Mapped[str] = mapped_column(String(60))
+    size: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
