@@ -1,0 +1,97 @@
+"""The player's contract: told once what to do, then asked again and again what to do now."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from agents.calls import ModelCall
+from environments.actions import Action, NativeActions, TypedActions
+from environments.env import ArenaEnv
+from environments.task import ActionSpace, Task
+
+DecisionStatus = Literal["ok", "unparsable", "refused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """What a player is told at the start of an episode."""
+
+    task: Task
+    space: ActionSpace
+    actions: TypedActions | NativeActions
+    """Schema, parser and help of the action space."""
+    lesson: str | None = None
+    """What an earlier attempt taught, if anything (model text)."""
+    seed: int = 0
+    """The player's own chance, derived from the episode's identity; not the world's seed."""
+    privileged: ArenaEnv | None = None
+    """The environment itself, for players that declare `privileged`; None for all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One answer: an action in canonical JSON, or the reason why there is none."""
+
+    action: Action | None
+    status: DecisionStatus = "ok"
+    reason: str = ""
+    """For `unparsable` and `refused`: what was wrong."""
+    rationale: str = ""
+    calls: tuple[ModelCall, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """The player's own record, JSON values."""
+
+
+class Agent(ABC):
+    """A player. It never knows that it is recorded, and carries no chance between steps.
+
+    Whatever a player draws at step k comes from `self.chance(k)`, so that an episode interrupted
+    after step k goes on exactly as it would have gone on.
+    """
+
+    name: ClassVar[str]
+    privileged: ClassVar[bool] = False
+    """Whether it reads the engine's state. Such a player is an instrument, not a contestant."""
+    instrument: ClassVar[str] = ""
+    """A label shown wherever its results are shown, for players that are no contestants."""
+
+    briefing: Briefing
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything that changes what it does, as JSON values; part of the episode's identity."""
+
+    def reset(self, briefing: Briefing) -> None:
+        """Begin an episode."""
+        self.briefing = briefing
+        self._step = 0
+
+    @abstractmethod
+    def act(self, observation: Mapping[str, Any]) -> Decision:
+        """Decide what to do now.
+
+        Raises:
+            ProviderError: if the model's side failed; never for a bad answer.
+        """
+
+    def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
+        """Take note of a decision of its own from before an interruption, in place of `act`."""
+        self._step += 1
+
+    def rolled_back(self) -> None:
+        """The world went back to an earlier moment: drop whatever was believed about the present."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+    def chance(self) -> np.random.Generator:
+        """The generator of this step, and step on; the same for the same episode and step."""
+        digest = hashlib.sha256(f"{self.briefing.seed}:{self._step}".encode()).digest()
+        self._step += 1
+        return np.random.default_rng(int.from_bytes(digest[:8], "big"))

@@ -1,0 +1,45 @@
+"""A model call as it happened: exact request, exact reply, tokens, cost, time."""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Purpose = Literal["act", "repair", "reflect", "judge", "diagnose"]
+CallStatus = Literal[
+    "ok", "refused", "truncated", "timeout", "rate_limited", "server_error", "bad_request", "network", "malformed"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One request to a model and its outcome, retries included; never holds a key."""
+
+    purpose: Purpose
+    model: str
+    endpoint: str = ""
+    """Base URL, or the provider's name; without credentials."""
+    request: Mapping[str, Any]
+    """The request as sent; each image is replaced by {"artifact": sha256}."""
+    images: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The PNG bytes of those images by SHA-256."""
+    reply: Mapping[str, Any] | None = None
+    text: str = ""
+    status: CallStatus = "ok"
+    error: str = ""
+    retries: int = 0
+    latency_s: float = 0.0
+    """Wall time of the call, retries and waiting included."""
+    waited_s: float = 0.0
+    """Of it, waiting for rate limits (Retry-After, token bucket)."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    cost_usd: decimal.Decimal | None = None
+    """None is unknown, not zero."""
+    cost_source: str = ""
+    cached: bool = False
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
