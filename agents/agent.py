@@ -51,8 +51,9 @@ class Decision:
 class Agent(ABC):
     """A player. It never knows that it is recorded, and carries no chance between steps.
 
-    Whatever a player draws at step k comes from `self.chance(k)`, so that an episode interrupted
-    after step k goes on exactly as it would have gone on.
+    Whatever a player draws at step k comes from `chance()`, which depends on the episode and k
+    alone, so that an episode interrupted after step k goes on exactly as it would have gone on.
+    Subclasses implement `decide`, and `replay` if they remember anything.
     """
 
     name: ClassVar[str]
@@ -62,6 +63,8 @@ class Agent(ABC):
     """A label shown wherever its results are shown, for players that are no contestants."""
 
     briefing: Briefing
+    step: int
+    """Decisions made so far in this episode."""
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
@@ -70,19 +73,25 @@ class Agent(ABC):
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode."""
         self.briefing = briefing
-        self._step = 0
+        self.step = 0
 
     @abstractmethod
-    def act(self, observation: Mapping[str, Any]) -> Decision:
+    def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Decide what to do now.
 
         Raises:
             ProviderError: if the model's side failed; never for a bad answer.
         """
 
+    def act(self, observation: Mapping[str, Any]) -> Decision:
+        """`decide`, counted."""
+        decision = self.decide(observation)
+        self.step += 1
+        return decision
+
     def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
         """Take note of a decision of its own from before an interruption, in place of `act`."""
-        self._step += 1
+        self.step += 1
 
     def rolled_back(self) -> None:
         """The world went back to an earlier moment: drop whatever was believed about the present."""
@@ -91,7 +100,6 @@ class Agent(ABC):
         """Release what it holds."""
 
     def chance(self) -> np.random.Generator:
-        """The generator of this step, and step on; the same for the same episode and step."""
-        digest = hashlib.sha256(f"{self.briefing.seed}:{self._step}".encode()).digest()
-        self._step += 1
+        """A fresh generator for this step: the same for the same episode and step."""
+        digest = hashlib.sha256(f"{self.briefing.seed}:{self.step}".encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "big"))
