@@ -109,6 +109,12 @@ class RunEpisode(Base):
     condition: Mapped[str] = mapped_column(String(60), primary_key=True)
     """`single`, `reflect-and-retry`, ...; `tutorial` for the expert's demonstrations."""
     identity: Mapped[str] = mapped_column(String(32), primary_key=True, index=True)
+    task_id: Mapped[str] = mapped_column(String(120))
+    space: Mapped[str] = mapped_column(String(20))
+    agent: Mapped[str] = mapped_column(String(120))
+    instrument: Mapped[str] = mapped_column(String(200), default="")
+    """Label of an agent that is an instrument and no contestant; empty otherwise."""
+    seed: Mapped[int] = mapped_column(BigInteger)
     trial: Mapped[str] = mapped_column(String(32))
     """The identity of the first attempt: the rounds of one trial share it."""
     round: Mapped[int]

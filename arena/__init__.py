@@ -1,0 +1,1 @@
+"""The evaluation: experiment file -> plan -> episodes -> reflection, judging, diagnosis -> leaderboard."""

@@ -1,0 +1,154 @@
+"""The table of a run: one row per task, space, agent and condition, each with its interval and its episodes."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from arena.statistics import Interval, mean_interval, paired_difference
+from storage.models import Episode, RunEpisode
+from storage.store import Store
+
+TUTORIAL = "tutorial"
+"""Condition of the expert's demonstrations: part of a run, never of its table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One cell of the experiment, over its seeds."""
+
+    task: str
+    space: str
+    agent: str
+    instrument: str
+    """Label of an agent that is an instrument and no contestant; empty otherwise."""
+    condition: str
+    planned: int
+    """Trials (seeds) that the experiment asks for."""
+    done: int
+    scored: int
+    score: Interval | None
+    """Mean score 0..100 of the rounds that the condition reports; None if nothing was scored."""
+    success: Interval | None
+    """Share of episodes that reached the goal, in 0..1."""
+    gain: Interval | None
+    """Score after retrying minus score of the first attempt, paired by seed; None without retries."""
+    outcomes: dict[str, int]
+    """How the reported episodes ended."""
+    illegal: int
+    unparsable: int
+    calls: int
+    cost_usd: Decimal | None
+    """None if the price of any call is unknown."""
+    episodes: list[str] = field(default_factory=list)
+    """Ids of the reported episodes, by seed: every cell drills down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """All rows of a run, sorted by task, space, condition and falling score."""
+
+    run_id: str
+    name: str
+    status: str
+    rows: list[Row]
+    planned: int
+    done: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; decimals become strings, so that nothing is rounded."""
+        return {**_jsonable(_fields(self)), "rows": [_jsonable(_fields(row)) for row in self.rows]}
+
+
+def leaderboard(store: Store, run_id: str) -> Leaderboard:
+    """Compute the table of a run from its rows; the same rows give the same digits."""
+    run = store.run(run_id)
+    links = [link for link in store.plan(run.id) if link.condition != TUTORIAL]
+    tries = store.latest_tries({link.identity for link in links})
+    finished = {identity: episode for identity, episode in tries.items() if episode.status == "finished"}
+    cells: dict[tuple[str, str, str, str], list[RunEpisode]] = defaultdict(list)
+    for link in links:
+        cells[link.task_id, link.space, link.agent, link.condition].append(link)
+    rows = [_row(members, finished) for members in cells.values()]
+    rows.sort(key=lambda row: (row.task, row.space, row.condition, -(row.score.estimate if row.score else -1.0)))
+    return Leaderboard(
+        run_id=run.id,
+        name=run.name,
+        status=run.status,
+        rows=rows,
+        planned=sum(row.planned for row in rows),
+        done=sum(row.done for row in rows),
+    )
+
+
+def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
+    links = sorted(links, key=lambda link: (link.seed, link.trial, link.round))
+    head = links[0]
+    reported = [finished[link.identity] for link in links if link.final and link.identity in finished]
+    played = [finished[link.identity] for link in links if link.identity in finished]
+    scored = [episode for episode in reported if episode.scored]
+    # Chance of a row depends on what the row is, not on the order in which rows are computed.
+    key = f"{head.task_id}|{head.space}|{head.agent}|{head.condition}"
+    rng = np.random.default_rng(zlib.crc32(key.encode()))
+    costs = [Decimal(episode.summary["cost_usd"]) for episode in played if episode.summary.get("cost_usd") is not None]
+    unknown = any(episode.summary.get("cost_unknown") for episode in played)
+    return Row(
+        task=head.task_id,
+        space=head.space,
+        agent=head.agent,
+        instrument=head.instrument,
+        condition=head.condition,
+        planned=len({link.trial for link in links}),
+        done=len(reported),
+        scored=len(scored),
+        score=mean_interval([e.score or 0.0 for e in scored], rng) if scored else None,
+        success=mean_interval([float(bool(e.success)) for e in scored], rng) if scored else None,
+        gain=_gain(links, finished, rng),
+        outcomes=dict(Counter(str(episode.outcome) for episode in reported)),
+        illegal=sum(int(episode.summary.get("illegal", 0)) for episode in played),
+        unparsable=sum(int(episode.summary.get("unparsable", 0)) for episode in played),
+        calls=sum(int(episode.summary.get("calls", 0)) for episode in played),
+        cost_usd=None if unknown else sum(costs, Decimal(0)),
+        episodes=[episode.id for episode in reported],
+    )
+
+
+def _gain(links: Sequence[RunEpisode], finished: dict[str, Episode], rng: np.random.Generator) -> Interval | None:
+    """Reported round minus first round, over the trials where both are scored."""
+    if all(link.round == 0 for link in links):
+        return None
+    first = {link.trial: finished.get(link.identity) for link in links if link.round == 0}
+    last = {link.trial: finished.get(link.identity) for link in links if link.final}
+    pairs = [
+        (before.score or 0.0, after.score or 0.0)
+        for trial, before in first.items()
+        if before and before.scored and (after := last.get(trial)) and after.scored
+    ]
+    return paired_difference([b for b, _ in pairs], [a for _, a in pairs], rng) if pairs else None
+
+
+def _fields(item: Any) -> dict[str, Any]:
+    # Not dataclasses.asdict: it would take the named tuples apart.
+    return {entry.name: getattr(item, entry.name) for entry in fields(item) if entry.name != "rows"}
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Interval):
+        return {"estimate": value.estimate, "low": _finite(value.low), "high": _finite(value.high), "n": value.n}
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    return value
+
+
+def _finite(value: float) -> float | None:
+    return None if value != value else value
