@@ -1,0 +1,63 @@
+"""What the engine asks of a supervisor that watches a running episode and may roll it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agents.calls import ModelCall
+from environments.env import Views
+from environments.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The present of a supervised episode, just after a step: what a real supervisor could know."""
+
+    index: int
+    """Index of the step just played (order of play, grows through rollbacks)."""
+    sim_step: int
+    """Its place on the world's own timeline."""
+    branch: int
+    action: Any
+    telemetry: Mapping[str, Any]
+    """The robot's own sensors (`env.telemetry()`); no privileged state."""
+    observation: Views
+    """Pictures are rendered only if the supervisor looks."""
+    snapshots: tuple[int, ...]
+    """Indices of the steps of this timeline before which a snapshot was kept: valid rollback targets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directive:
+    """What a supervisor said about a moment, and what it wants done."""
+
+    trigger: str
+    """The monitor that raised it."""
+    diagnoser: str
+    body: Mapping[str, Any]
+    """The validated diagnosis, as JSON (see arena/diagnosis/schema.py)."""
+    rollback_to: int | None = None
+    """Step index whose beginning is to be restored; None leaves the episode alone."""
+    calls: tuple[ModelCall, ...] = field(default=())
+
+
+class Supervisor(Protocol):
+    """Watches, diagnoses, decides. It never touches the environment itself: the engine does."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything that changes what it does; part of the episode's identity."""
+        ...
+
+    def begin(self, task: Task, instruction: str) -> None:
+        """An episode begins."""
+        ...
+
+    def watch(self, moment: Moment) -> Directive | None:
+        """Called after every step; None, the usual answer, says nothing and costs nothing."""
+        ...
+
+    def rolled_back(self, to: int) -> None:
+        """The engine carried out a rollback: forget what was seen from step `to` on."""
+        ...
