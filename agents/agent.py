@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from agents.calls import ModelCall
 from environments.actions import Action, NativeActions, TypedActions
@@ -48,15 +49,26 @@ class Decision:
     """The player's own record, JSON values."""
 
 
+class NoOptions(BaseModel):
+    """The options of a player that has none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 class Agent(ABC):
     """A player. It never knows that it is recorded, and carries no chance between steps.
 
     Whatever a player draws at step k comes from `chance()`, which depends on the episode and k
     alone, so that an episode interrupted after step k goes on exactly as it would have gone on.
-    Subclasses implement `decide`, and `replay` if they remember anything.
+    Subclasses implement `decide`, and `replay` if they remember anything. The order of calls, in
+    play and in replay alike: `reset`, then per step `act` (or `replay`) and `observe_result`.
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Raise it when the player itself changes what it does; part of the fingerprint."""
+    Options: ClassVar[type[BaseModel]] = NoOptions
+    """What may be set, as a pydantic model that forbids extra fields."""
     privileged: ClassVar[bool] = False
     """Whether it reads the engine's state. Such a player is an instrument, not a contestant."""
     instrument: ClassVar[str] = ""
@@ -66,9 +78,12 @@ class Agent(ABC):
     step: int
     """Decisions made so far in this episode."""
 
-    @abstractmethod
+    def __init__(self, options: BaseModel | None = None) -> None:
+        self.options = self.Options() if options is None else options
+
     def fingerprint(self) -> dict[str, Any]:
         """Everything that changes what it does, as JSON values; part of the episode's identity."""
+        return {"agent": self.name, "version": self.version, "options": self.options.model_dump(mode="json")}
 
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode."""
@@ -92,6 +107,14 @@ class Agent(ABC):
     def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
         """Take note of a decision of its own from before an interruption, in place of `act`."""
         self.step += 1
+
+    def observe_result(self, *, illegal: str | None, reward: float) -> None:
+        """Learn what came of the last decision; called after each step of the world, in replay too.
+
+        Args:
+            illegal: why the rules refused the action, or None if they did not.
+            reward: the environment's reward for the step.
+        """
 
     def rolled_back(self) -> None:
         """The world went back to an earlier moment: drop whatever was believed about the present."""

@@ -1,0 +1,102 @@
+"""Players that need no model: the floor, the ceiling, and a test weight between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agents.agent import Agent, Briefing, Decision
+from environments.actions import Action
+from environments.env import ArenaEnv
+
+
+class RandomAgent(Agent):
+    """Plays a random valid action: the floor of every table."""
+
+    name = "random"
+
+    def decide(self, observation: Mapping[str, Any]) -> Decision:
+        """Draw an action; the observation is not looked at."""
+        return Decision(action=random_action(self.briefing, self.chance()))
+
+
+class ExpertAgent(Agent):
+    """Plays the scripted expert's action, from the engine's own state: the ceiling of every table."""
+
+    name = "scripted"
+    privileged = True
+    instrument = "ceiling: the scripted expert, who sees the engine's state"
+
+    def decide(self, observation: Mapping[str, Any]) -> Decision:
+        """Ask the expert."""
+        return Decision(action=world(self.briefing).expert_action())
+
+    def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
+        """Ask the expert too: behind the GUI space it plans several gestures ahead when it is asked."""
+        world(self.briefing).expert_action()
+        super().replay(observation, decision)
+
+
+class CalibratedOptions(BaseModel):
+    """How good the test weight is, and how much a lesson improves it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    p: float = Field(0.6, ge=0, le=1, description="probability of the expert's action at each step")
+    gain: float = Field(0.3, ge=0, le=1, description="added to p in an attempt that has a lesson")
+
+    @model_validator(mode="after")
+    def _is_probability(self) -> Self:
+        if self.p + self.gain > 1 + 1e-9:
+            raise ValueError(f"p + gain must be at most 1, got {self.p} + {self.gain} = {self.p + self.gain:g}")
+        return self
+
+
+class CalibratedAgent(Agent):
+    """Plays the expert's action with a known probability that rises by a known amount after a lesson.
+
+    It weighs the arena, not a model: if reflect-and-retry is measured rightly, the measured gain
+    must agree with the one that was set. It does not read the lesson.
+    """
+
+    name = "calibrated"
+    privileged = True
+    instrument = "test weight: plays the expert's action with probability p, p + gain after a lesson"
+    Options = CalibratedOptions
+    options: CalibratedOptions
+
+    def decide(self, observation: Mapping[str, Any]) -> Decision:
+        """Follow the expert or draw a random valid action; `notes["followed_expert"]` says which."""
+        # The expert is asked in either case, so that it plans the same ahead in play and in replay.
+        expert = world(self.briefing).expert_action()
+        rng = self.chance()
+        probability = self.options.p + (self.options.gain if self.briefing.lesson else 0.0)
+        followed = bool(rng.random() < probability)
+        action = expert if followed else random_action(self.briefing, rng)
+        return Decision(action=action, notes={"followed_expert": followed})
+
+    def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
+        """Ask the expert as `decide` did; nothing else is remembered."""
+        world(self.briefing).expert_action()
+        super().replay(observation, decision)
+
+
+def world(briefing: Briefing) -> ArenaEnv:
+    """The environment that a privileged player reads.
+
+    Raises:
+        ValueError: if the briefing holds none, which is a fault of the caller.
+    """
+    if briefing.privileged is None:
+        raise ValueError("this agent is privileged: the briefing must hold the environment in `privileged`")
+    return briefing.privileged
+
+
+def random_action(briefing: Briefing, rng: np.random.Generator) -> Action:
+    """A random valid action in canonical JSON, drawn from `rng` alone."""
+    # A Gymnasium space draws from a generator of its own, so that one is seeded anew for each draw.
+    briefing.actions.seed(int(rng.integers(2**31)))
+    return briefing.actions.parse(briefing.actions.sample())
