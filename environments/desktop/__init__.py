@@ -1,5 +1,6 @@
 """A private X display with a real window on it: PyAutoGUI's hands, MSS's eyes."""
 
-from environments.desktop.desktop import Desktop
+from environments.desktop.check import SYSTEM_PACKAGES, check
+from environments.desktop.desktop import Desktop, Gesture
 
-__all__ = ["Desktop"]
+__all__ = ["SYSTEM_PACKAGES", "Desktop", "Gesture", "check"]

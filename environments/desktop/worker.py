@@ -1,0 +1,175 @@
+"""The process that owns one display: server, window, hands and eyes.
+
+`WorkerProcess` runs it by its path, with one JSON argument. It answers requests on a socket, and
+ends when that closes, when its parent is gone, or with the first error.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import socket
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from environments.desktop.hands import Hands
+    from environments.desktop.window import Event
+    from environments.desktop.xvfb import Xvfb
+
+_GRACE_S = 2.0
+
+
+class Desk:
+    """What lies on the desk: the window, the hands, the eyes, and the picture shared with the parent.
+
+    Args:
+        size: width and height in pixels.
+        title: of the window.
+        tap_ms: how long a tap stays down.
+        pixels: memory of the picture, (height, width) pixels of four bytes, blue first.
+    """
+
+    def __init__(self, size: tuple[int, int], title: str, tap_ms: int, pixels: memoryview) -> None:
+        import mss
+        from Xlib.display import Display
+
+        from environments.desktop.hands import Hands
+        from environments.desktop.window import Window
+
+        self._width, self._height = size
+        self._pixels = pixels
+        self._display = Display()
+        self._window = Window(self._display, size, title)
+        self._hands: Hands = Hands(self._window, self._display, tap_ms / 1000)
+        self._eyes = mss.MSS()
+
+    def answer(self, request: dict[str, Any]) -> list[Event]:
+        """Carry out one request; only gestures have an answer, the events that the window received."""
+        match request["do"]:
+            case "perform":
+                return self._hands.perform(request["gesture"])
+            case "show":
+                self._window.paint(self._pixels)
+            case "grab":
+                # This round trip notices a dead server, about which MSS may not say a word.
+                self._display.sync()
+                area = {"left": 0, "top": 0, "width": self._width, "height": self._height}
+                self._pixels[:] = self._eyes.grab(area).raw
+            case "echo":
+                self._display.sync()
+            case other:
+                raise ValueError(f"unknown request {other!r}")
+        return []
+
+    def input_test(self) -> None:
+        """Press, type, click and scroll once: whoever gets a desktop gets one that works.
+
+        Raises:
+            GestureLost: if the window did not receive just that.
+        """
+        from environments.desktop.hands import GestureLost
+
+        x, y = self._width // 2, self._height // 2
+        for gesture, expected in (
+            ({"verb": "press", "key": "a"}, ["key_down a", "key_up a"]),
+            ({"verb": "type", "text": "\u20ac"}, ["key_down \u20ac", "key_up \u20ac"]),
+            (
+                {"verb": "click", "x": x, "y": y, "button": "left", "count": 1},
+                ["motion ", "button_down left", "button_up left"],
+            ),
+            ({"verb": "scroll", "x": x, "y": y, "clicks": 1}, ["motion ", "scroll "]),
+        ):
+            received = [f"{kind} {key or button}" for kind, key, button, *_ in self._hands.perform(gesture)]
+            if received != expected:
+                raise GestureLost(f"input test: {gesture} gave {received}, not {expected}")
+
+
+def main(argument: str) -> int:
+    """Serve one display until the parent has had enough; returns the exit status."""
+    options = json.loads(argument)
+    _enter_package()
+    from environments.desktop.xvfb import ServerError, Xvfb
+
+    channel = socket.socket(fileno=options["channel"])
+    try:
+        server = Xvfb(tuple(options["size"]))
+    except ServerError as error:
+        channel.send(json.dumps({"error": str(error)}).encode())
+        return 1
+    threading.Thread(target=_end_with_parent, args=(options["parent"], server), daemon=True).start()
+    try:
+        return _serve(channel, server, options)
+    finally:
+        server.stop()
+
+
+def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int:
+    # These imports take about as long as the server needs to start, which it does meanwhile.
+    from mss.exception import ScreenShotError
+    from Xlib.error import ConnectionClosedError, DisplayError
+
+    from environments.desktop.hands import GestureLost
+    from environments.desktop.xvfb import ServerError
+
+    request: dict[str, Any] = {"id": 0}
+    try:
+        server.wait()
+        os.environ.update(server.environment)
+        width, height = options["size"]
+        pixels = memoryview(mmap.mmap(options["picture"], width * height * 4))
+        desk = Desk((width, height), options["title"], options["tap_ms"], pixels)
+        desk.input_test()
+        channel.send(json.dumps({"id": 0, "answer": [server.number, server.pid]}).encode())
+        while message := channel.recv(1 << 20):
+            request = json.loads(message)
+            channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
+    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost) as error:
+        reason = server.obituary() or f"{type(error).__name__}: {error}"
+        channel.send(json.dumps({"id": request["id"], "error": reason}).encode())
+        return 1
+    except (BrokenPipeError, ConnectionResetError):  # the parent closed while we were answering
+        pass
+    return 0
+
+
+def _end_with_parent(parent: int, server: Xvfb) -> None:
+    """Wait for the end of the parent, then end this process and its server, even if they hang.
+
+    The closing channel says the same, but only to a worker that is listening, and not while some
+    forked sibling still holds the other end open. PR_SET_PDEATHSIG would not do: it fires when the
+    *thread* that started us ends.
+    """
+    try:
+        handle = os.pidfd_open(parent)
+        if os.getppid() == parent:  # else it was gone before we looked, and the number may be anyone's
+            select.select([handle], [], [])
+    except OSError:  # a kernel or a sandbox without pidfd
+        while os.getppid() == parent:
+            time.sleep(0.2)
+    server.stop()
+    time.sleep(_GRACE_S)  # the main thread notices by itself, unless it hangs
+    os._exit(1)
+
+
+def _enter_package() -> None:
+    """Make `environments.desktop` importable without running the packages' own `__init__`.
+
+    Those bring Gymnasium and pydantic: a quarter of a second at every start, for nothing here.
+    """
+    here = Path(__file__).resolve().parent
+    for name, folder in (("environments", here.parent), ("environments.desktop", here)):
+        package = types.ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    sys.path.remove(str(here))  # put there because this file was run by its path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
