@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 import gymnasium
@@ -27,6 +27,9 @@ class Views(dict[str, Any]):
     A rollout that never looks at a camera never pays for it. A picture belongs to its moment:
     reading one for the first time after the environment has moved on raises `StaleObservation`
     instead of showing the future.
+
+    Every way of reading (indexing, `get`, `items`, `values`, `dict(views)`, a comparison) renders
+    what it reads; `rendered` asks without paying.
     """
 
     def __init__(self, values: Mapping[str, Any], renderers: Mapping[str, Callable[[], Frame]], env: ArenaEnv) -> None:
@@ -39,8 +42,33 @@ class Views(dict[str, Any]):
         if key in self._renderers:
             if self._env.moment != self._moment:
                 raise StaleObservation(f"observation[{key!r}] was not looked at before the environment moved on")
-            self[key] = self._renderers.pop(key)()
+            self[key] = self._renderers[key]()
+            del self._renderers[key]  # only now: a renderer that failed can be asked again
         return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, rendered, or `default`."""
+        return self[key] if key in self else default
+
+    def __iter__(self) -> Iterator[str]:
+        # Defined although it changes nothing: only then do dict(views) and {**views} go through
+        # __getitem__. They copy a dict's unrendered insides otherwise.
+        return super().__iter__()
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
+        """Keys with their values, rendered when the iteration gets to them."""
+        return ItemsView(self)
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        """The values, rendered when the iteration gets to them."""
+        return ValuesView(self)
+
+    def copy(self) -> dict[str, Any]:
+        """A plain dictionary with every picture rendered; it stays valid when the world moves on."""
+        return dict(self)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (self.copy(),)  # a copy in another process has no environment to render from
 
     def rendered(self, key: str) -> bool:
         """Whether the picture has been paid for already."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
 from environments.actions.gui import GuiAction
 from environments.actions.spec import Action, TypedActions
-from environments.desktop import Desktop
-from environments.env import ArenaEnv, Views
+from environments.env import ArenaEnv, Frame, Views
+from environments.errors import InvalidSnapshot
 from environments.game import FRAME_SIZE, Game
 from environments.task import ActionSpace, Task
+
+if TYPE_CHECKING:
+    from environments.desktop import Desktop
 
 
 def make_game(task: Task, space: ActionSpace) -> GameEnv:
@@ -43,6 +46,9 @@ class GameEnv(ArenaEnv):
         self._reached: set[str] = set()
         self._shown = -1
         self._pending: list[dict[str, Any]] = []
+        self._declared = frozenset(milestone.id for milestone in task.milestones)
+        self._owed_ms = 0
+        """Time that `advance` was given and that is not yet a whole tick."""
 
     @property
     def main_view(self) -> str:
@@ -55,7 +61,7 @@ class GameEnv(ArenaEnv):
         # A generator of its own: what a wrapper draws from `np_random` must not move the game.
         self.game.reset(np.random.default_rng(self.np_random.integers(2**63)))
         self._reached = set()
-        self._pending.clear()
+        self._owed_ms = 0
         self._after_change()
         return self.observe(), {"illegal": None}
 
@@ -63,10 +69,9 @@ class GameEnv(ArenaEnv):
         """Play one action and let one tick pass; the reward is the change of `score`."""
         before = self.game.score()
         parsed = self.action_space.load(action)
-        if self._pending and action == self._pending[0]:
-            self._pending.pop(0)
-        else:
-            self._pending.clear()
+        # The expert's gestures belong together; whoever departs from them gets a fresh plan.
+        follows = bool(self._pending) and self.action_space.parse(action) == self._pending[0]
+        rest = self._pending[1:] if follows else []
         illegal: str | None = None
         if not self.game.over:
             if self.space == ActionSpace.GUI:
@@ -76,16 +81,22 @@ class GameEnv(ArenaEnv):
                 illegal = self.game.apply(parsed)
             self.game.tick()
         self._after_change()
+        self._pending = rest
         reward = self.game.score() - before
         return self.observe(), reward, self.game.over, False, {"illegal": illegal}
 
     def advance(self, ms: int) -> None:
-        """Let whole ticks of game time pass; a game without a clock stands still."""
-        if self.game.tick_ms:
-            for _ in range(ms // self.game.tick_ms):
-                if not self.game.over:
-                    self.game.tick()
-                    self._reached |= self.game.reached()
+        """Let whole ticks of game time pass, and keep the rest for the next call.
+
+        A game without a clock, and one that is over, stands still.
+        """
+        if not self.game.tick_ms:
+            return
+        ticks, self._owed_ms = divmod(self._owed_ms + ms, self.game.tick_ms)
+        for _ in range(ticks):
+            if self.game.over:
+                break
+            self.game.tick()
             self._after_change()
 
     def observe(self) -> Views:
@@ -123,30 +134,38 @@ class GameEnv(ArenaEnv):
             "game": self.game.state(),
             "rng": self.game.rng.bit_generator.state,
             "reached": sorted(self._reached),
+            "owed_ms": self._owed_ms,
         }
         return json.dumps(state, sort_keys=True).encode()
 
     def _set_state(self, state: bytes) -> None:
-        saved = json.loads(state)
-        self.game.rng = np.random.default_rng()
-        self.game.rng.bit_generator.state = saved["rng"]
-        self.game.load(saved["game"])
-        self._reached = set(saved["reached"])
-        self._pending.clear()
+        rng = np.random.default_rng()
+        try:
+            saved = json.loads(state)
+            rng.bit_generator.state = saved["rng"]
+            self._reached, self._owed_ms = set(saved["reached"]), int(saved["owed_ms"])
+            self.game.load(saved["game"])
+        except (ValueError, TypeError, LookupError) as error:
+            raise InvalidSnapshot(f"{self.task.id}: the snapshot's body is damaged: {error!r:.200}") from error
+        self.game.rng = rng
         self._after_change()
 
     def _after_change(self) -> None:
-        self._reached |= self.game.reached()
+        self._reached |= self.game.reached() & self._declared
+        self._pending = []
         self.moment += 1
 
     def _screen(self) -> Desktop:
         """The private desktop, started on first use, showing the present moment."""
         if self._desktop is None:
+            # Only who plays through the screen needs the libraries for it.
+            from environments.desktop import Desktop
+
             self._desktop = Desktop(size=FRAME_SIZE, title=self.task.title)
         if self._shown != self.moment:
             self._desktop.show(self.game.draw())
             self._shown = self.moment
         return self._desktop
 
-    def _grab(self) -> Any:
+    def _grab(self) -> Frame:
         return self._screen().grab()

@@ -9,7 +9,7 @@ import re
 from environments.errors import UnknownTask
 from environments.task import Task
 
-_ID = re.compile(r"^[a-z0-9_]+(/[a-z0-9_-]+)+-v\d+$")
+_ID = re.compile(r"[a-z0-9_]+(/[a-z0-9_-]+)+-v\d+")
 _tasks: dict[str, Task] = {}
 
 
@@ -17,17 +17,25 @@ def register(task: Task) -> Task:
     """Add a task; its id must be new and of the form `family/name-vN`.
 
     Raises:
-        ValueError: for a malformed or taken id, or milestones that refer to unknown ones.
+        ValueError: for a malformed or taken id or entry point, no way to act or no steps to do it in, milestones
+            that are declared twice or follow one that is not declared before them.
     """
-    if not _ID.match(task.id):
+    if not _ID.fullmatch(task.id):
         raise ValueError(f"task id {task.id!r} is not of the form 'family/name-vN' in lower case")
     if task.id in _tasks:
         raise ValueError(f"task id {task.id!r} is taken by {_tasks[task.id].entry_point}; raise the version")
-    known = [milestone.id for milestone in task.milestones]
+    known: set[str] = set()
     for milestone in task.milestones:
         unknown = [before for before in milestone.after if before not in known]
-        if unknown or known.count(milestone.id) > 1:
-            raise ValueError(f"{task.id}: milestone {milestone.id!r} is repeated or follows unknown {unknown}")
+        if milestone.id in known:
+            raise ValueError(f"{task.id}: milestone {milestone.id!r} is declared twice")
+        if unknown:  # what must come before is declared before, so that the order has no circles
+            raise ValueError(f"{task.id}: milestone {milestone.id!r} follows {unknown}, not declared before it")
+        known.add(milestone.id)
+    if not task.spaces or task.max_steps < 1:
+        raise ValueError(f"{task.id}: needs an action space and max_steps >= 1, has {task.spaces}, {task.max_steps}")
+    if not all(task.entry_point.partition(":")):
+        raise ValueError(f"{task.id}: entry point {task.entry_point!r} is not of the form 'module:callable'")
     if task.tutorial_seed in task.public_seeds:
         raise ValueError(f"{task.id}: tutorial seed {task.tutorial_seed} is also a public seed")
     _tasks[task.id] = task

@@ -30,20 +30,25 @@ def sample_schema(schema: dict[str, Any], rng: np.random.Generator, root: dict[s
             return {key: sample_schema(value, rng, root) for key, value in schema.get("properties", {}).items()}
         case "array":
             low = schema.get("minItems", 0)
-            length = int(rng.integers(low, schema.get("maxItems", low + 2) + 1))
+            length = int(rng.integers(low, min(schema.get("maxItems", low + 2), low + 12) + 1))
             return [sample_schema(schema["items"], rng, root) for _ in range(length)]
-        case "integer":
+        case "integer" if _bounded(schema):
             return int(rng.integers(_low(schema, 1), _high(schema, 1) + 1))
-        case "number":
+        case "number" if _bounded(schema):
             return float(rng.uniform(_low(schema, 0), _high(schema, 0)))
         case "boolean":
             return bool(rng.integers(2))
         case "null":
             return None
         case "string":
-            length = int(rng.integers(max(1, schema.get("minLength", 1)), min(12, schema.get("maxLength", 12)) + 1))
+            low = schema.get("minLength", min(1, schema.get("maxLength", 1)))
+            length = int(rng.integers(low, max(low, min(12, schema.get("maxLength", 12))) + 1))
             return "".join(_TEXT[i] for i in rng.integers(len(_TEXT), size=length))
     raise ValueError(f"cannot sample from schema {schema!r}: bound it, or enumerate its values")
+
+
+def _bounded(schema: dict[str, Any]) -> bool:
+    return bool({"minimum", "exclusiveMinimum"} & schema.keys() and {"maximum", "exclusiveMaximum"} & schema.keys())
 
 
 def _low(schema: dict[str, Any], unit: int) -> Any:

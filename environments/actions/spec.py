@@ -32,18 +32,23 @@ class TypedActions(spaces.Space[dict[str, Any]]):
         Raises:
             InvalidAction: with one line per fault: where, what was given, what is expected.
         """
-        try:
-            parsed = self.model.model_validate(action)
-        except ValidationError as error:
-            raise InvalidAction([_explain(item) for item in error.errors(include_url=False)]) from None
-        result: dict[str, Any] = parsed.model_dump(mode="json")
+        result: dict[str, Any] = self._validate(action).model_dump(mode="json")
         return result
 
     def load(self, action: Any) -> Any:
-        """The validated model instance (the variant itself where the model is a union)."""
-        self.parse(action)
-        parsed = self.model.model_validate(action)
+        """The validated model instance (the variant itself where the model is a union).
+
+        Raises:
+            InvalidAction: as `parse` does.
+        """
+        parsed = self._validate(action)
         return parsed.root if isinstance(parsed, RootModel) else parsed
+
+    def _validate(self, action: Any) -> BaseModel:
+        try:
+            return self.model.model_validate(action)
+        except ValidationError as error:
+            raise InvalidAction([_explain(item) for item in error.errors(include_url=False)]) from None
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of one action, `$ref`s included."""
@@ -76,6 +81,8 @@ class TypedActions(spaces.Space[dict[str, Any]]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedActions) and other.model is self.model
 
+    __hash__ = None  # type: ignore[assignment]  # mutable (its generator), as Gymnasium's own spaces
+
     def __repr__(self) -> str:
         return f"TypedActions({self.model.__name__})"
 
@@ -96,16 +103,26 @@ class NativeActions(spaces.Box):
         Raises:
             InvalidAction: for another shape, or a value outside the range.
         """
+        if not isinstance(action, list | tuple | np.ndarray) or any(isinstance(x, str | bytes | bool) for x in action):
+            raise InvalidAction([f"action: expected seven numbers, got {_short(action)}"])
         try:
             values = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidAction([f"action: expected seven numbers, got {action!r:.80}"]) from None
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidAction([f"action: expected seven numbers, got {_short(action)}"]) from None
         if values.shape != (7,):
             raise InvalidAction([f"action: expected shape (7,), got {values.shape}"])
         bad = [i for i, value in enumerate(values) if not -1.0 <= value <= 1.0]
         if bad:
             raise InvalidAction([f"action[{i}]: {values[i]!r} is not a finite number in [-1, 1]" for i in bad])
         return [float(np.float32(value)) for value in values]
+
+    def contains(self, x: Any) -> bool:
+        """Whether `parse` accepts `x`: lists and float64 arrays too, unlike `Box`."""
+        try:
+            self.parse(x)
+        except InvalidAction:
+            return False
+        return True
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of one action."""
@@ -118,6 +135,15 @@ class NativeActions(spaces.Box):
 
 
 def _explain(item: Any) -> str:
-    where = ".".join(str(part) for part in item["loc"]) or "action"
-    given = repr(item.get("input"))
-    return f"{where}: {item['msg'].lower()} (got {given[:80]})"
+    where = ".".join(_cut(str(part), 40) for part in item["loc"]) or "action"
+    message = item["msg"]
+    # Only the first letter: what stands in quotes later is a value, and values keep their case.
+    return f"{where}: {_cut(message[:1].lower() + message[1:], 300)} (got {_short(item.get('input'))})"
+
+
+def _short(value: Any) -> str:
+    return _cut(repr(value), 80)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
