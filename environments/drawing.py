@@ -145,7 +145,7 @@ def banner(canvas: Canvas, headline: str, detail: str, fill: Colour, *, clear_of
     `clear_of` is the y of what the last frame must show; the banner takes the other half.
     """
     left, top, right, bottom = BOARD
-    canvas.panel(BOARD, CARD, 12, 0.3)
+    canvas.panel((left - 6, top - 6, right + 6, bottom + 6), PAPER, 12, 0.3)
     middle_x = (left + right) // 2
     middle_y = top + (bottom - top) * (3 if clear_of < (top + bottom) // 2 else 1) // 4
     canvas.panel((left + 28, middle_y - 54, right - 28, middle_y + 54), CARD, 16)

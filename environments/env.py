@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from typing import Any
 
 import gymnasium
@@ -37,6 +37,9 @@ class Views(dict[str, Any]):
         self._renderers = dict(renderers)
         self._env = env
         self._moment = env.moment
+        if not env.lazy:
+            for key in renderers:
+                self[key]  # looking renders
 
     def __getitem__(self, key: str) -> Any:
         if key in self._renderers:
@@ -48,7 +51,7 @@ class Views(dict[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, rendered, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  this is that get
 
     def __iter__(self) -> Iterator[str]:
         # Defined although it changes nothing: only then do dict(views) and {**views} go through
@@ -91,9 +94,12 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  Gymnasium's own form
     snapshot_version = 1
     """Raise it whenever old snapshots can no longer be restored."""
+    lazy: bool = True
+    """Render pictures when they are looked at. Set it to False for code that keeps observations unread
+    across steps, as Gymnasium's own checker does: they are then complete at once."""
 
     action_space: TypedActions | NativeActions  # type: ignore[assignment]
-    observation_space: spaces.Dict  # type: ignore[assignment]
+    observation_space: spaces.Dict
 
     def __init__(self, task: Task, space: ActionSpace) -> None:
         self.task = task
@@ -111,7 +117,7 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def observe(self) -> Views:
         """The observation of the present moment; its pictures are rendered when looked at."""
 
-    def advance(self, ms: int) -> None:  # noqa: B027  untimed worlds have nothing to do
+    def advance(self, ms: int) -> None:
         """Let the world run on for `ms` milliseconds without an action (a thinking player)."""
 
     @abstractmethod
@@ -138,7 +144,7 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def _set_state(self, state: bytes) -> None:
         """Put back what `_get_state` returned."""
 
-    def render(self) -> Frame:  # type: ignore[override]
+    def render(self) -> Frame:
         """The main view, (H, W, 3) uint8."""
         frame: Frame = self.observe()[self.main_view]
         return frame

@@ -59,7 +59,7 @@ class Game(ABC):
     def on_input(self, event: InputEvent) -> str | None:
         """The same, for what a person does in the window; events that mean nothing are ignored."""
 
-    def tick(self) -> None:  # noqa: B027  untimed games have nothing to do
+    def tick(self) -> None:
         """Let one tick of game time pass."""
 
     @abstractmethod

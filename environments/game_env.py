@@ -36,6 +36,8 @@ class GameEnv(ArenaEnv):
     grabbed from the screen. Either way one step lets one tick pass.
     """
 
+    action_space: TypedActions
+
     def __init__(self, task: Task, space: ActionSpace, game: Game) -> None:
         super().__init__(task, space)
         self.game = game

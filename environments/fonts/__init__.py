@@ -1,0 +1,1 @@
+"""The bundled fonts: every picture looks the same on every machine."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -215,7 +216,7 @@ def _answers(board: Board) -> Iterator[float]:
 def _order(line: Line) -> float:
     """How tidy a line is: room, neighbours that could merge, and no valley between high tiles."""
     tiles = [exponent for exponent in line if exponent]
-    pairs = list(zip(tiles, tiles[1:], strict=False))
+    pairs = list(pairwise(tiles))
     rise = sum(max(b - a, 0) * max(a, b) for a, b in pairs)
     fall = sum(max(a - b, 0) * max(a, b) for a, b in pairs)
     ends = max(line[0], line[-1]) ** 2 / 4

@@ -60,6 +60,7 @@ class Maze(Game):
         self.turns = 0
         self.least_left = 0
         """The least remaining way so far, in cells."""
+        self._backdrop: Canvas | None = None
         self.acted = False
         """Whether this step's move was tried; a gesture with several arrow keys makes one move."""
         self._prepare()
@@ -213,7 +214,7 @@ class Maze(Game):
         """Derive from maze, key and door what is not state: distances and the drawn walls."""
         self._to_door = distances(self.door, self._exits)
         self._to_key = distances(self.key, self._exits_locked)
-        self._backdrop: Canvas | None = None
+        self._backdrop = None
 
     def _choices(self) -> list[tuple[Cell, Cell]]:
         """Places for key and door, for a random start and one random door on the rim."""
@@ -264,12 +265,8 @@ def _dig(size: int, loops: int, rng: np.random.Generator) -> dict[Cell, set[Dire
             path.pop()
             continue
         path.append(_open(ways, cell, fresh[int(rng.integers(len(fresh)))]))
-    walls = [
-        (cell, way)
-        for cell in ways
-        for way in ("right", "down")
-        if way not in ways[cell] and neighbour(cell, way) in ways
-    ]
+    either: tuple[Direction, ...] = ("right", "down")
+    walls = [(cell, way) for cell in ways for way in either if way not in ways[cell] and neighbour(cell, way) in ways]
     for index in rng.choice(len(walls), size=loops, replace=False):
         _open(ways, *walls[int(index)])
     return ways

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -195,7 +196,7 @@ class Snake(Game):
     def _draw_snake(self, canvas: Canvas) -> None:
         half = (BOARD[2] - BOARD[0]) // self.size // 2 - 4
         centres = [self._centre(cell) for cell in self.body]
-        for (ax, ay), (bx, by) in zip(centres, centres[1:], strict=False):
+        for (ax, ay), (bx, by) in pairwise(centres):
             box = (min(ax, bx) - half, min(ay, by) - half, max(ax, bx) + half, max(ay, by) + half)
             canvas.panel(box, drawing.TEAL, half - 2)
         x, y = centres[0]

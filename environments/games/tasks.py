@@ -54,9 +54,9 @@ register(
         id="games/2048-v1",
         title="2048",
         goal=(
-            "Make a tile of 256. The arrow keys slide all tiles in one direction as far as they go; two equal tiles that"
-            " meet become one tile of twice the value. A new tile appears after every move. The game is lost when no"
-            " tile can move any more."
+            "Make a tile of 256. The arrow keys slide all tiles in one direction as far as they go; two equal tiles"
+            " that meet become one tile of twice the value. A new tile appears after every move. The game is lost when"
+            " no tile can move any more."
         ),
         entry_point=_MAKE,
         spaces=_SPACES,
