@@ -58,6 +58,10 @@ class Supervisor(Protocol):
         """Called after every step; None, the usual answer, says nothing and costs nothing."""
         ...
 
+    def recall(self, moment: Moment) -> None:
+        """Like `watch` for a step from before an interruption: take note, ask nobody, say nothing."""
+        ...
+
     def rolled_back(self, to: int) -> None:
         """The engine carried out a rollback: forget what was seen from step `to` on."""
         ...

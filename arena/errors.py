@@ -1,0 +1,47 @@
+"""Every error this package raises, as one tree.
+
+ArenaError
+├── InvalidExperiment   an experiment file with problems; `problems` lists all of them
+├── NotReproduced       a stored episode does not replay as it was recorded
+└── UnknownRun          no such run or episode
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Problem(NamedTuple):
+    """One fault of an experiment file."""
+
+    path: str
+    """Where, for example `blocks[1].tasks[0]`."""
+    value: Any
+    message: str
+    """What is wrong and what to do."""
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        return f"{self.path}: {self.message} (got {shown if len(shown) <= 80 else shown[:77] + '...'})"
+
+
+class ArenaError(Exception):
+    """Root of this package's errors."""
+
+
+class InvalidExperiment(ArenaError, ValueError):
+    """An experiment file that cannot be run."""
+
+    def __init__(self, source: str, problems: list[Problem]) -> None:
+        self.source = source
+        self.problems = problems
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__("\n".join([f"{source}: {count}", *(f"  {problem}" for problem in problems)]))
+
+
+class NotReproduced(ArenaError, RuntimeError):
+    """Replaying the recorded actions did not give the recorded results."""
+
+
+class UnknownRun(ArenaError, LookupError):
+    """No run or episode of that name."""

@@ -1,0 +1,305 @@
+"""The experiment file: YAML in, a validated `Experiment` out, or every problem at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+import agents
+import environments
+from agents.errors import AgentsError, InvalidOptions
+from arena.diagnosis import DiagnosisConfig
+from arena.errors import InvalidExperiment, Problem
+from arena.identity import digest
+from arena.judging import JudgeConfig
+from arena.reflection import ReflectionConfig
+from environments.errors import UnknownTask
+
+_Strict = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(BaseModel):
+    """Budgets of one episode. None leaves a budget open. All but `max_steps` end an episode unscored."""
+
+    model_config = _Strict
+
+    max_steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Horizon in steps; None takes the task's own."""
+    max_bad_in_a_row: Annotated[int, Field(ge=1, le=1_000)] = 5
+    """Unparsable replies in a row that end the episode as `unparsable`."""
+    max_illegal_in_a_row: Annotated[int, Field(ge=1, le=100_000)] = 50
+    """Illegal actions in a row that end the episode as `illegal`."""
+    max_calls: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
+    max_working_s: Annotated[float, Field(gt=0)] | None = None
+    """Wall time without waiting for rate limits."""
+
+
+class Clock(BaseModel):
+    """How time passes in the world: not at all while the player thinks, or by a declared latency."""
+
+    model_config = _Strict
+
+    kind: Literal["stepped", "latency"] = "stepped"
+    ms: Annotated[int, Field(ge=0, le=600_000)] = 0
+    """For `latency`: milliseconds that the world runs on before each action."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _latency_needs_ms(self) -> Clock:
+        if (self.kind == "latency") != (self.ms > 0):
+            raise ValueError("clock 'latency' needs ms > 0, and 'stepped' takes none")
+        return self
+
+
+class AgentEntry(BaseModel):
+    """A player: its name, a label for the table, and its own options."""
+
+    model_config = _Strict
+
+    name: str
+    label: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_short_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if isinstance(value, dict) and "name" in value:
+            options = {**value.get("options", {})}
+            options |= {key: item for key, item in value.items() if key not in ("name", "label", "options")}
+            default = f"{value['name']}:{options['model']}" if "model" in options else value["name"]
+            return {"name": value["name"], "label": value.get("label", default), "options": options}
+        return value
+
+
+class Fault(BaseModel):
+    """A fault to inject, on tasks that know it."""
+
+    model_config = _Strict
+
+    kind: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
+
+
+class Condition(BaseModel):
+    """What is done around the attempts: nothing, reflection and a retry, or supervision and rollback."""
+
+    model_config = _Strict
+
+    name: Literal["single", "reflect-and-retry", "diagnose-and-rollback"]
+    label: str
+    rounds: Annotated[int, Field(ge=1, le=10)] = 1
+    """For `reflect-and-retry`: retries at most; a success stops them."""
+    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
+    diagnosis: DiagnosisConfig = Field(default_factory=DiagnosisConfig)
+    fault: Fault | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if isinstance(value, dict) and "name" in value:
+            return {"label": value["name"], **value}
+        return value
+
+
+class Block(BaseModel):
+    """One full product: every task behind every space by every agent under every condition on every seed."""
+
+    model_config = _Strict
+
+    tasks: Annotated[list[str], Field(min_length=1)]
+    spaces: Annotated[list[Literal["semantic", "gui", "native"]], Field(min_length=1)]
+    agents: Annotated[list[AgentEntry], Field(min_length=1)]
+    conditions: Annotated[list[Condition], Field(min_length=1)]
+    seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1)]
+    repetitions: Annotated[int, Field(ge=1, le=1_000)] = 1
+    limits: Limits = Field(default_factory=Limits)
+    judge: JudgeConfig = Field(default_factory=JudgeConfig)
+    clock: Clock = Field(default_factory=Clock)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _count_of_seeds(cls, value: Any) -> Any:
+        return list(range(value)) if isinstance(value, int) and 0 < value <= 10_000 else value
+
+    @field_validator("tasks", "spaces", "agents", "conditions", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str | dict) else value
+
+
+class Experiment(BaseModel):
+    """A named list of blocks. In the file, what stands beside `blocks` is the default for each of them."""
+
+    model_config = _Strict
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
+    description: str = ""
+    blocks: Annotated[list[Block], Field(min_length=1)]
+
+    @property
+    def run_id(self) -> str:
+        """The same file is the same run, wherever it lies and however it is formatted."""
+        return f"{self.name}-{digest(self.model_dump(mode='json'), 10)}"
+
+
+def load(path: Path | str) -> Experiment:
+    """Read and validate an experiment file.
+
+    Raises:
+        InvalidExperiment: with every problem of the file, each with its path, value and remedy.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidExperiment(str(path), [Problem("file", path.name, f"cannot be read: {error}")]) from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str = "experiment") -> Experiment:
+    """Validate the YAML text of an experiment.
+
+    Raises:
+        InvalidExperiment: with every problem, each with its path, value and remedy.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "file"
+        raise InvalidExperiment(
+            source, [Problem(where, "", f"is not YAML: {getattr(error, 'problem', error)}")]
+        ) from None
+    if not isinstance(data, dict):
+        raise InvalidExperiment(
+            source, [Problem("file", data, "expected a mapping with `name`, `tasks`, `agents`, ...")]
+        )
+    data, flat = _spread_defaults(data)
+    try:
+        experiment = Experiment.model_validate(data)
+    except ValidationError as error:
+        raise InvalidExperiment(source, [_problem(item, flat) for item in error.errors(include_url=False)]) from None
+    problems = list(_check(experiment, flat))
+    if problems:
+        raise InvalidExperiment(source, problems)
+    return experiment
+
+
+_TOP = ("name", "description", "blocks")
+
+
+def _spread_defaults(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Give each block what the file says beside `blocks`; a file without blocks is one block."""
+    shared = {key: value for key, value in data.items() if key not in _TOP}
+    blocks = data.get("blocks")
+    flat = blocks is None
+    if flat:
+        blocks = [shared]
+    elif isinstance(blocks, list):
+        blocks = [{**shared, **block} if isinstance(block, dict) else block for block in blocks]
+    return {**{key: data[key] for key in _TOP if key in data}, "blocks": blocks}, flat
+
+
+def _problem(item: Any, flat: bool) -> Problem:
+    location = [part for part in item["loc"] if part not in ("before", "after")]
+    if flat and location[:2] == ["blocks", 0]:
+        location = location[2:]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    message = item["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    context = item.get("ctx", {})
+    if item["type"] == "literal_error":
+        options = [option.strip("'") for option in context["expected"].replace(" or ", ", ").split(", ")]
+        message = f"expected one of {', '.join(options)}{_nearest(str(item['input']), options)}"
+    elif item["type"] == "extra_forbidden":
+        message = f"unknown field{_nearest(str(location[-1]), _known_fields(location))}"
+    return Problem(path or "file", item.get("input"), message)
+
+
+def _known_fields(location: list[Any]) -> list[str]:
+    models = (Experiment, Block, Limits, Clock, Condition, ReflectionConfig, DiagnosisConfig, JudgeConfig, Fault)
+    parents = {"limits": Limits, "clock": Clock, "reflection": ReflectionConfig, "diagnosis": DiagnosisConfig}
+    parents |= {"judge": JudgeConfig, "conditions": Condition, "fault": Fault}
+    for part in reversed(location[:-1]):
+        if part in parents:
+            return list(parents[part].model_fields)
+    return sorted({name for model in models[:2] for name in model.model_fields})
+
+
+def _nearest(word: str, options: list[str]) -> str:
+    near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
+    """What the schema cannot know: ids, spaces that tasks offer, agents and their options."""
+    for number, block in enumerate(experiment.blocks):
+        at = "" if flat else f"blocks[{number}]."
+        for i, pattern in enumerate(block.tasks):
+            try:
+                found = environments.match(pattern)
+            except UnknownTask as error:
+                yield Problem(f"{at}tasks[{i}]", pattern, str(error))
+                continue
+            for j, space in enumerate(block.spaces):
+                without = [task.id for task in found if space not in task.spaces]
+                if without:
+                    yield Problem(
+                        f"{at}spaces[{j}]",
+                        space,
+                        f"{', '.join(without)} (tasks[{i}]) does not offer it; use a block of its own",
+                    )
+        for i, entry in enumerate(block.agents):
+            yield from _check_agent(f"{at}agents[{i}]", entry)
+        for field, labels in (
+            ("agents", [entry.label for entry in block.agents]),
+            ("conditions", [condition.label for condition in block.conditions]),
+        ):
+            for i, label in enumerate(labels):
+                if label in labels[:i]:
+                    yield Problem(f"{at}{field}[{i}].label", label, "is used twice in this block; give each a `label`")
+        for i, condition in enumerate(block.conditions):
+            if condition.fault is not None:
+                yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
+
+
+def _check_agent(path: str, entry: AgentEntry) -> Iterator[Problem]:
+    try:
+        agents.create(entry.name, entry.options).close()
+    except InvalidOptions as error:
+        for field, message in error.problems:
+            yield Problem(f"{path}.{field}", entry.options.get(field), message)
+    except AgentsError as error:
+        yield Problem(f"{path}.name", entry.name, str(error))
+
+
+def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:
+    from environments.robots.faults import FAULTS
+
+    if fault.kind not in FAULTS:
+        yield Problem(
+            f"{path}.kind", fault.kind, f"expected one of {', '.join(FAULTS)}{_nearest(fault.kind, list(FAULTS))}"
+        )
+    for i, pattern in enumerate(block.tasks):
+        if any("faults" not in task.tags for task in environments.match(pattern)):
+            yield Problem(path, fault.kind, f"tasks[{i}] matches tasks that take no faults (need the tag `faults`)")

@@ -1,0 +1,193 @@
+"""From an experiment to the attempts it asks for, each under its identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import agents
+import environments
+from arena import diagnosis, reflection
+from arena.experiment import AgentEntry, Block, Condition, Experiment
+from arena.identity import identity
+from arena.judging import JudgeConfig
+from arena.leaderboard import TUTORIAL
+from environments.task import Task
+from storage.models import RunEpisode
+
+RETRY = "reflect-and-retry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One episode to be played: its specification, and what is needed to play it."""
+
+    spec: dict[str, Any]
+    """Everything that changes the result; `identity` is its hash."""
+    agent: AgentEntry
+    instrument: str = ""
+    condition: Condition
+    """Supervision and fault come from here; shared by all conditions that give the same spec."""
+    round: int = 0
+    parent: str | None = None
+    """Id of the episode that this attempt follows."""
+    lesson_id: str | None = None
+    lesson: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The versioned content hash of `spec`."""
+        return identity(self.spec)
+
+    @property
+    def task(self) -> Task:
+        """The task, from the register."""
+        return environments.get(self.spec["task"])
+
+    def link(self, run_id: str, condition: str, trial: str, *, final: bool) -> RunEpisode:
+        """The row that says what a run uses this attempt for."""
+        return RunEpisode(
+            run_id=run_id,
+            condition=condition,
+            identity=self.identity,
+            task_id=self.spec["task"],
+            space=self.spec["space"],
+            agent=self.agent.label,
+            instrument=self.instrument,
+            seed=self.spec["seed"],
+            trial=trial,
+            round=self.round,
+            final=final,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A first attempt, and the conditions that start from it."""
+
+    first: Attempt
+    conditions: tuple[Condition, ...]
+    judge: JudgeConfig
+
+    @property
+    def retries(self) -> list[Condition]:
+        """The conditions that may try again."""
+        return [condition for condition in self.conditions if condition.name == RETRY]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All trials of an experiment, and the tutorials that their reflections need."""
+
+    run_id: str
+    experiment: Experiment
+    trials: list[Trial]
+    tutorials: dict[tuple[str, str], Attempt] = field(default_factory=dict)
+    """By task id and space."""
+
+    def links(self) -> list[RunEpisode]:
+        """The rows that are known before anything is played; retries add theirs later."""
+        rows = [
+            tutorial.link(self.run_id, TUTORIAL, tutorial.identity, final=True) for tutorial in self.tutorials.values()
+        ]
+        for trial in self.trials:
+            first = trial.first
+            rows += [first.link(self.run_id, c.label, first.identity, final=True) for c in trial.conditions]
+        return rows
+
+
+def build(experiment: Experiment) -> Plan:
+    """Expand every block; equal attempts of several conditions become one trial."""
+    trials: dict[str, Trial] = {}
+    tutorials: dict[tuple[str, str], Attempt] = {}
+    for block in experiment.blocks:
+        for attempt, condition in _expand(block):
+            known = trials.get(attempt.identity)
+            conditions = (*known.conditions, condition) if known else (condition,)
+            trials[attempt.identity] = Trial(
+                first=known.first if known else attempt, conditions=conditions, judge=block.judge
+            )
+            if condition.name == RETRY and condition.reflection.tutorial:
+                place = (attempt.spec["task"], attempt.spec["space"])
+                tutorials.setdefault(place, _tutorial(*place))
+    return Plan(run_id=experiment.run_id, experiment=experiment, trials=list(trials.values()), tutorials=tutorials)
+
+
+def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> Attempt:
+    """The attempt that follows a failed one. Its identity is known before the lesson is:
+
+    a lesson is a consequence of the attempt it looks at, of the tutorial, and of the reflector.
+    """
+    spec = dict(previous.spec)
+    spec["retry"] = {
+        "of": previous.identity,
+        "round": previous.round + 1,
+        "reflection": reflection.build(condition.reflection).fingerprint(),
+        "tutorial": tutorial.identity if tutorial else None,
+    }
+    return Attempt(
+        spec=spec,
+        agent=previous.agent,
+        instrument=previous.instrument,
+        condition=previous.condition,
+        round=previous.round + 1,
+    )
+
+
+def _expand(block: Block) -> list[tuple[Attempt, Condition]]:
+    found = {task.id: task for pattern in block.tasks for task in environments.match(pattern)}
+    players = [(entry, agents.create(entry.name, entry.options)) for entry in block.agents]
+    return [
+        (_attempt(task, space, entry, player, condition, seed, repetition, block), condition)
+        for task in found.values()
+        for space in block.spaces
+        for seed in block.seeds
+        for repetition in range(block.repetitions)
+        for entry, player in players
+        for condition in block.conditions
+    ]
+
+
+def _attempt(
+    task: Task,
+    space: str,
+    entry: AgentEntry,
+    player: agents.Agent,
+    condition: Condition,
+    seed: int,
+    repetition: int,
+    block: Block,
+) -> Attempt:
+    limits = block.limits.model_dump(mode="json")
+    limits["max_steps"] = limits["max_steps"] or task.max_steps
+    supervisor = diagnosis.build(condition.diagnosis) if condition.name == "diagnose-and-rollback" else None
+    spec = {
+        "task": task.id,
+        "space": space,
+        "agent": {"name": entry.name, **player.fingerprint()},
+        "seed": seed,
+        "repetition": repetition,
+        "limits": limits,
+        "clock": block.clock.model_dump(mode="json"),
+        "fault": condition.fault.model_dump(mode="json") if condition.fault else None,
+        "supervision": supervisor.fingerprint() if supervisor else None,
+        "retry": None,
+    }
+    return Attempt(spec=spec, agent=entry, instrument=player.instrument, condition=condition)
+
+
+def _tutorial(task_id: str, space: str) -> Attempt:
+    """The expert on the task's tutorial seed, which no experiment scores."""
+    entry, single = AgentEntry.model_validate("scripted"), Condition.model_validate("single")
+    task = environments.get(task_id)
+    block = Block.model_validate(
+        {
+            "tasks": [task_id],
+            "spaces": [space],
+            "agents": [entry],
+            "conditions": [single],
+            "seeds": [task.tutorial_seed],
+        }
+    )
+    player = agents.create("scripted")
+    return _attempt(task, space, entry, player, single, task.tutorial_seed, 0, block)

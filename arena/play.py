@@ -1,0 +1,288 @@
+"""The episode loop: reset, then act, step, record until something ends it. Resumes where it was cut off."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agents.agent import Agent, Briefing, Decision
+from agents.calls import ModelCall
+from agents.errors import BudgetExceeded, ProviderError
+from arena.errors import NotReproduced
+from arena.experiment import Limits
+from arena.identity import derived_seed
+from arena.outcomes import Outcome
+from arena.plan import Attempt
+from arena.recorder import Recorder
+from arena.supervision import Moment, Supervisor
+from environments.env import ArenaEnv, Views
+from environments.task import ActionSpace
+from storage.models import Call, Intervention, Step
+
+
+class Ending(NamedTuple):
+    """How an episode ended, and the detail that explains it."""
+
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(slots=True)
+class _Timeline:
+    """Where play stands: how many steps were played, on which branch, and what can be gone back to."""
+
+    index: int = 0
+    sim_step: int = 0
+    branch: int = 0
+    snapshots: dict[int, tuple[int, bytes]] = field(default_factory=dict)
+    """Step index -> (sim_step, snapshot taken before it), of the present branch's past."""
+
+    def keep(self, snapshot: bytes) -> None:
+        self.snapshots[self.index] = (self.sim_step, snapshot)
+
+    def go_back(self, to: int) -> bytes:
+        """Make step `to` the next one on a new branch; returns the snapshot to restore."""
+        self.sim_step, snapshot = self.snapshots[to]
+        # What the abandoned branch saw is no longer the past of the present.
+        self.snapshots = {index: kept for index, kept in self.snapshots.items() if index <= to}
+        self.branch += 1
+        return snapshot
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What the episode has used of its limits."""
+
+    limits: Limits
+    last: Decision | None = None
+    bad: int = 0
+    illegal: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    working_s: float = 0.0
+
+    def spend(self, decision: Decision, step: Step, working_s: float) -> None:
+        self.bad = 0 if decision.status == "ok" else self.bad + 1
+        self.illegal = self.illegal + 1 if step.status == "illegal" else 0
+        self.last = decision
+        self.working_s += working_s
+        self.recall(decision.calls)
+
+    def recall(self, calls: Iterable[ModelCall | Call]) -> None:
+        """Count calls: of this step, or those that an interrupted episode had made."""
+        for call in calls:
+            self.calls += 1
+            self.tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
+            self.cost_usd += float(call.cost_usd or 0)
+            self.working_s -= call.waited_s
+
+    def exceeded(self) -> Ending | None:
+        """The ending that the used budget asks for, with its reason."""
+        limits = self.limits
+        if self.last is not None and self.bad >= limits.max_bad_in_a_row:
+            outcome = Outcome.REFUSED if self.last.status == "refused" else Outcome.UNPARSABLE
+            return Ending(
+                outcome, f"{self.bad} replies in a row without a readable action; the last: {self.last.reason}"
+            )
+        if self.illegal >= limits.max_illegal_in_a_row:
+            return Ending(Outcome.ILLEGAL, f"{self.illegal} illegal actions in a row")
+        for name, used in (
+            ("max_calls", self.calls),
+            ("max_tokens", self.tokens),
+            ("max_cost_usd", self.cost_usd),
+            ("max_working_s", self.working_s),
+        ):
+            bound = getattr(limits, name)
+            if bound is not None and used >= bound:
+                return Ending(Outcome.LIMIT, f"{name}: {used:.6g} of {bound:.6g} used")
+        return None
+
+
+class Play:
+    """One episode, from reset to outcome.
+
+    Every step is durable before the next begins. An interrupted episode is played again from its
+    recorded actions (no model is asked twice), checked against the record, and goes on from there.
+    """
+
+    def __init__(
+        self, attempt: Attempt, env: ArenaEnv, agent: Agent, recorder: Recorder, supervisor: Supervisor | None = None
+    ) -> None:
+        self._attempt = attempt
+        self._env = env
+        self._agent = agent
+        self._recorder = recorder
+        self._supervisor = supervisor
+        self._limits = Limits.model_validate(attempt.spec["limits"])
+        self._time = _Timeline()
+        self._budget = _Budget(self._limits)
+        self._observation: Views
+
+    def run(self) -> Outcome:
+        """Play to the end and record the outcome.
+
+        Raises:
+            NotReproduced: if the recorded beginning of an interrupted episode does not replay.
+            InfrastructureError: if the machine failed; nothing is scored.
+        """
+        self._begin()
+        ended = self._replay()
+        while ended is None:
+            ended = self._budget.exceeded() or self._play_step()
+        self._recorder.finish(self._env, *ended)
+        return ended.outcome
+
+    def _begin(self) -> None:
+        attempt, env = self._attempt, self._env
+        fault = attempt.spec["fault"]
+        self._observation, _ = env.reset(seed=attempt.spec["seed"], options={"fault": fault} if fault else None)
+        self._agent.reset(
+            Briefing(
+                task=attempt.task,
+                space=ActionSpace(attempt.spec["space"]),
+                actions=env.action_space,
+                lesson=attempt.lesson,
+                seed=derived_seed(attempt.identity, "agent"),
+                privileged=env if self._agent.privileged else None,
+            )
+        )
+        if self._supervisor:
+            self._supervisor.begin(attempt.task, attempt.task.goal)
+        self._recorder.begin(env, self._observation)
+
+    def _play_step(self) -> Ending | None:
+        started = time.perf_counter()
+        try:
+            decision = self._agent.act(self._observation)
+        except ProviderError as error:
+            self._recorder.failed_calls(error.calls, self._time.index)
+            outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
+            return Ending(outcome, f"{type(error).__name__}: {error}")
+        thought = time.perf_counter()
+        step, ended = self._carry_out(decision)
+        step.think_s, step.env_s = thought - started, time.perf_counter() - thought
+        self._budget.spend(decision, step, step.think_s + step.env_s)
+        self._recorder.see(self._env, self._observation, step.index)
+        directive = self._supervisor.watch(self._moment(step)) if self._supervisor and ended is None else None
+        fork = None
+        if directive is not None and directive.rollback_to is not None:
+            fork = self._roll_back(directive.rollback_to)
+        # The step, its calls, the diagnosis and the fork become durable together or not at all.
+        self._recorder.step(step, decision, directive, fork)
+        self._time.index += 1
+        if fork is not None:
+            self._recorder.see(self._env, self._observation, step.index)
+        return ended
+
+    def _carry_out(self, decision: Decision) -> tuple[Step, Ending | None]:
+        """Let the world answer a decision; a decision without an action changes nothing."""
+        env, timeline = self._env, self._time
+        if self._supervisor:
+            timeline.keep(env.snapshot())
+        world_ms = int(self._attempt.spec["clock"]["ms"])
+        if world_ms:
+            env.advance(world_ms)
+        step = Step(
+            episode_id=self._recorder.episode_id,
+            index=timeline.index,
+            branch=timeline.branch,
+            sim_step=timeline.sim_step,
+            action=decision.action,
+            status=decision.status,
+            reason=decision.reason,
+            rationale=decision.rationale,
+            frame=self._recorder.n_frames - 1,
+            world_ms=world_ms,
+            notes=dict(decision.notes),
+        )
+        terminated = truncated = False
+        if decision.action is not None:
+            self._observation, reward, terminated, truncated, info = env.step(decision.action)
+            step.reward = float(reward)
+            if info["illegal"]:
+                step.status, step.reason = "illegal", info["illegal"]
+            self._agent.observe_result(illegal=info["illegal"], reward=step.reward)
+        elif world_ms:
+            self._observation = env.observe()
+        step.score = env.score()
+        timeline.sim_step += 1
+        return step, self._ending(terminated, truncated)
+
+    def _ending(self, terminated: bool, truncated: bool) -> Ending | None:
+        if terminated:
+            return Ending(Outcome.WON if self._env.success() else Outcome.LOST, "")
+        if truncated or self._time.sim_step >= (self._limits.max_steps or self._attempt.task.max_steps):
+            return Ending(Outcome.HORIZON, f"{self._time.sim_step} steps")
+        return None
+
+    def _moment(self, step: Step) -> Moment:
+        read = getattr(self._env, "telemetry", None)
+        return Moment(
+            index=step.index,
+            sim_step=step.sim_step,
+            branch=step.branch,
+            action=step.action,
+            telemetry=read() if read else {},
+            observation=self._observation,
+            snapshots=tuple(self._time.snapshots),
+        )
+
+    def _roll_back(self, to: int) -> Intervention:
+        """Restore the world as it was before step `to`, and check that bit by bit."""
+        snapshot = self._time.go_back(to)
+        self._observation = self._env.restore(snapshot)
+        self._agent.rolled_back()
+        if self._supervisor:
+            self._supervisor.rolled_back(to)
+        return Intervention(
+            episode_id=self._recorder.episode_id,
+            branch=self._time.branch,
+            diagnosis_id="",  # the recorder knows it
+            kind="sim",
+            at_step=self._time.index,
+            to_step=to,
+            snapshot=hashlib.sha256(snapshot).hexdigest(),
+            exact=self._env.snapshot() == snapshot,
+        )
+
+    def _replay(self) -> Ending | None:
+        """Play the recorded beginning of an interrupted episode again, and check it."""
+        forks = {fork.at_step: fork for fork in self._recorder.recorded_forks()}
+        for row in self._recorder.recorded_steps():
+            decision = _as_decision(row)
+            self._agent.replay(self._observation, decision)
+            step, ended = self._carry_out(decision)
+            if (step.status, step.reason, step.score) != (row.status, row.reason, row.score):
+                raise NotReproduced(
+                    f"{self._recorder.episode_id} step {row.index}: recorded {row.status!r} at score {row.score}, "
+                    f"replayed {step.status!r} at score {step.score}"
+                )
+            self._budget.spend(decision, step, row.think_s + row.env_s)
+            self._recorder.see(self._env, self._observation, row.index)
+            if self._supervisor and ended is None:
+                self._supervisor.recall(self._moment(step))
+            fork = forks.get(row.index)
+            if fork is not None:
+                self._roll_back(fork.to_step)
+                self._recorder.see(self._env, self._observation, row.index)
+            self._recorder.replayed(row)
+            self._time.index += 1
+            if ended is not None:
+                return ended
+        self._budget.recall(self._recorder.recorded_calls())
+        return None
+
+
+def _as_decision(row: Step) -> Decision:
+    status: Any = "ok" if row.status == "illegal" else row.status
+    return Decision(
+        action=row.action,
+        status=status,
+        reason="" if row.status == "illegal" else row.reason,
+        rationale=row.rationale,
+        notes=row.notes,
+    )

@@ -1,0 +1,257 @@
+"""Writes an episode down while it is played: rows step by step, frames into one video stream."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from agents.agent import Decision
+from agents.calls import ModelCall
+from arena.identity import digest
+from arena.outcomes import Outcome
+from arena.plan import Attempt
+from arena.supervision import Directive
+from environments.env import ArenaEnv, Views
+from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Step
+from storage.store import Store
+from storage.video import VideoWriter
+
+
+class Recorder:
+    """The memory of one episode.
+
+    The step rows are the truth and are durable one by one. The video is derived: an interrupted
+    episode is played again from its rows, which gives the same frames, so an unfinished file is
+    thrown away. Row i of `step` names the frame that the player saw; the next frame shows the result.
+    """
+
+    def __init__(self, store: Store, attempt: Attempt, try_no: int, scratch: Path) -> None:
+        self.episode_id = f"{attempt.identity}-{try_no}"
+        self.n_frames = 0
+        self._store = store
+        self._attempt = attempt
+        self._try_no = try_no
+        self._scratch = tempfile.TemporaryDirectory(dir=scratch, prefix="episode-")
+        self._video: VideoWriter | None = None
+        self._fps = 0
+        self._n_steps = 0
+        self._reached: set[str] = set()
+        self._known: set[str] = set()
+        self._unwritten: list[MilestoneTruth] = []
+        self._summary: dict[str, Any] = {"illegal": 0, "unparsable": 0, "refused": 0}
+        self._calls: list[ModelCall | Call] = []
+        self._notes: dict[str, list[float]] = {}
+        self._recorded: list[Step] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._video is not None:
+            self._video.abort()
+        self._scratch.cleanup()
+
+    def begin(self, env: ArenaEnv, observation: Views) -> None:
+        """Open the episode's row, or the one that an interruption left open, and record the first frame."""
+        attempt = self._attempt
+        self._store.begin_episode(
+            Episode(
+                id=self.episode_id,
+                identity=attempt.identity,
+                try_no=self._try_no,
+                spec=attempt.spec,
+                task_id=attempt.spec["task"],
+                space=attempt.spec["space"],
+                agent=attempt.agent.label,
+                seed=attempt.spec["seed"],
+                round=attempt.round,
+                parent_id=attempt.parent,
+                lesson_id=attempt.lesson_id,
+            )
+        )
+        self._recorded = self._store.steps(self.episode_id)
+        self._known = {truth.milestone_id for truth in self._store.truths(self.episode_id)} if self._recorded else set()
+        self._fps = int(env.metadata["render_fps"])
+        self.see(env, observation, after=-1)
+
+    def recorded_steps(self) -> Sequence[Step]:
+        """The steps that an earlier, interrupted process made durable."""
+        return self._recorded
+
+    def recorded_forks(self) -> Sequence[Intervention]:
+        """The rollbacks among them."""
+        return self._store.interventions(self.episode_id) if self._recorded else ()
+
+    def recorded_calls(self) -> Sequence[Call]:
+        """The model calls among them."""
+        calls = self._store.calls(self.episode_id) if self._recorded else []
+        self._calls += calls
+        return calls
+
+    def see(self, env: ArenaEnv, observation: Views, after: int) -> None:
+        """Record the present frame, and the milestones that the engine holds reached after step `after`."""
+        frame = observation[env.main_view]
+        if self._video is None:
+            height, width = frame.shape[:2]
+            self._video = VideoWriter(Path(self._scratch.name) / "episode.mp4", fps=self._fps, size=(width, height))
+        self._video.write(frame)
+        self.n_frames += 1
+        for milestone in sorted(env.milestones() - self._reached):
+            self._reached.add(milestone)
+            if milestone not in self._known:
+                truth = MilestoneTruth(episode_id=self.episode_id, milestone_id=milestone, step_index=after)
+                self._unwritten.append(truth)
+
+    def step(
+        self, step: Step, decision: Decision, directive: Directive | None = None, fork: Intervention | None = None
+    ) -> None:
+        """Make a step durable together with all that belongs to it."""
+        calls = [*decision.calls, *(directive.calls if directive else ())]
+        extra: list[Base] = []
+        if directive is not None:
+            diagnosis = self._diagnosis(step, directive)
+            extra.append(diagnosis)
+            if fork is not None:
+                fork.diagnosis_id = diagnosis.id
+                extra.append(fork)
+        rows = self._call_rows(calls, step.index)
+        self._count(step)
+        truths, self._unwritten = self._unwritten, []
+        self._store.append_step(step, calls=rows, truths=truths, extra=extra)
+        self._n_steps += 1
+
+    def replayed(self, step: Step) -> None:
+        """A recorded step was played again: it counts, and is not written a second time."""
+        self._count(step)
+        self._n_steps += 1
+
+    def failed_calls(self, calls: Iterable[ModelCall], step_index: int) -> None:
+        """Keep the calls of a step that came to nothing."""
+        rows = self._call_rows(list(calls), step_index)
+        if rows:
+            self._store.add(*rows)
+
+    def finish(self, env: ArenaEnv, outcome: Outcome, detail: str) -> None:
+        """Close the video, put it into the store, and complete the episode's row."""
+        if self._video is None:
+            raise RuntimeError("finish() before begin()")
+        video, self._video = self._video, None
+        info = video.close()
+        sha = self._store.put_artifact(info.path, "video/mp4")
+        self._write_fault(env)
+        self._store.finish_episode(
+            self.episode_id,
+            outcome=str(outcome),
+            outcome_detail=detail,
+            scored=outcome.scored,
+            score=env.score(),
+            success=env.success(),
+            n_steps=self._n_steps,
+            state_hash=env.state_hash(),
+            video=sha,
+            video_info={
+                "fps": self._fps,
+                "n_frames": self.n_frames,
+                "width": info.width,
+                "height": info.height,
+                "codec": "h264",
+            },
+            summary=self._summarise(),
+        )
+
+    def _write_fault(self, env: ArenaEnv) -> None:
+        truth = env.fault_truth() if self._attempt.spec["fault"] and hasattr(env, "fault_truth") else None
+        if truth:
+            self._store.upsert(
+                Fault(
+                    episode_id=self.episode_id,
+                    kind=truth["kind"],
+                    fault_class=truth["fault_class"],
+                    fault_type=truth["fault_type"],
+                    onset_step=truth["onset_step"],
+                    params=self._attempt.spec["fault"]["params"],
+                )
+            )
+
+    def _diagnosis(self, step: Step, directive: Directive) -> Diagnosis:
+        body = dict(directive.body)
+        return Diagnosis(
+            id=f"d-{digest([self.episode_id, step.index])}",
+            episode_id=self.episode_id,
+            step_index=step.index,
+            trigger=directive.trigger,
+            diagnoser=directive.diagnoser,
+            fingerprint=digest(self._attempt.spec["supervision"]),
+            verdict=body["verdict"],
+            fault_class=body.get("fault_class"),
+            fault_type=body.get("fault_type"),
+            rollback_step=directive.rollback_to,
+            body=body,
+            call_id=directive.calls[-1].id if directive.calls else None,
+        )
+
+    def _call_rows(self, calls: Sequence[ModelCall], step_index: int) -> list[Call]:
+        self._calls += calls
+        return call_rows(self._store, calls, self.episode_id, step_index)
+
+    def _count(self, step: Step) -> None:
+        if step.status in self._summary:
+            self._summary[step.status] += 1
+        for name, value in step.notes.items():
+            if isinstance(value, bool):
+                self._notes.setdefault(name, []).append(float(value))
+
+    def _summarise(self) -> dict[str, Any]:
+        costs = [call.cost_usd for call in self._calls]
+        return {
+            **self._summary,
+            "calls": len(self._calls),
+            "input_tokens": sum(call.input_tokens or 0 for call in self._calls),
+            "output_tokens": sum(call.output_tokens or 0 for call in self._calls),
+            "cost_usd": str(sum((cost for cost in costs if cost is not None), Decimal(0))),
+            "cost_unknown": any(cost is None for cost in costs),
+            "retries": sum(call.retries for call in self._calls),
+            "notes": {name: {"true": sum(values), "n": len(values)} for name, values in self._notes.items()},
+        }
+
+
+def call_rows(
+    store: Store, calls: Iterable[ModelCall], episode_id: str | None, step_index: int | None = None
+) -> list[Call]:
+    """Rows for model calls; the images that were sent are stored once each, by content."""
+    rows = []
+    for call in calls:
+        for sha, png in call.images.items():
+            if hashlib.sha256(png).hexdigest() != sha:
+                raise ValueError(f"call {call.id}: image {sha} does not have that content")
+            store.put_artifact(png, "image/png")
+        rows.append(
+            Call(
+                id=call.id,
+                episode_id=episode_id,
+                step_index=step_index,
+                purpose=call.purpose,
+                model=call.model,
+                endpoint=call.endpoint,
+                request=dict(call.request),
+                reply=dict(call.reply) if call.reply is not None else None,
+                text=call.text,
+                status=call.status,
+                error=call.error,
+                retries=call.retries,
+                latency_s=call.latency_s,
+                waited_s=call.waited_s,
+                input_tokens=call.input_tokens,
+                output_tokens=call.output_tokens,
+                usage=dict(call.usage),
+                cost_usd=call.cost_usd,
+                cost_source=call.cost_source,
+                cached=call.cached,
+            )
+        )
+    return rows

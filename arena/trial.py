@@ -1,0 +1,190 @@
+"""One trial: the first attempt, its judging, and the reflections and retries that conditions ask for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import agents
+import environments
+from agents.agent import Agent
+from agents.errors import ProviderError
+from arena import diagnosis, judging, reflection
+from arena.errors import NotReproduced
+from arena.experiment import Condition
+from arena.identity import digest
+from arena.judging import JudgeConfig
+from arena.outcomes import Outcome
+from arena.plan import Attempt, Plan, Trial, retry
+from arena.play import Play
+from arena.recorder import Recorder, call_rows
+from arena.review import judge_evidence, reflection_evidence
+from environments.env import ArenaEnv
+from environments.errors import InfrastructureError
+from storage.models import Episode, Lesson
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+MAX_TRIES = 3
+"""Tries of one attempt within one start of a command, when the machine fails (never when the player does)."""
+
+
+def is_done(episode: Episode | None) -> bool:
+    """Whether an attempt needs no (further) try: it ended, and not by a failure of machine or provider."""
+    return episode is not None and episode.status == "finished" and not Outcome(str(episode.outcome)).rerun
+
+
+class TrialRunner:
+    """Plays trials in one process; keeps environments and players for the next trial.
+
+    Everything it does is idempotent: what is done already is found by its identity and not repeated.
+    """
+
+    def __init__(
+        self, store: Store, plan: Plan, scratch: Path, on_episode: Callable[[Episode], None] | None = None
+    ) -> None:
+        self._store = store
+        self._plan = plan
+        self._scratch = scratch
+        self._on_episode = on_episode or (lambda episode: None)
+        self._env: tuple[tuple[str, str], ArenaEnv] | None = None
+        self._agent: tuple[str, Agent] | None = None
+
+    def run(self, trial: Trial) -> None:
+        """Bring a trial to its end: every condition's last round is played and judged."""
+        episode = self.attempt(trial.first, trial.judge)
+        for condition in trial.retries:
+            self._retry(trial, condition, episode)
+
+    def attempt(self, attempt: Attempt, judge: JudgeConfig | None = None) -> Episode:
+        """Play an attempt unless it is done; judge it unless it is judged. Returns its last try."""
+        episode = self._store.latest_tries([attempt.identity]).get(attempt.identity)
+        tries = 0
+        while not is_done(episode) and tries < MAX_TRIES:
+            unfinished = episode is not None and episode.status == "running"
+            try_no = 0 if episode is None else episode.try_no + (0 if unfinished else 1)
+            episode = self._play(attempt, try_no)
+            tries += 1
+            if episode.outcome == Outcome.PROVIDER_ERROR:
+                break  # the gateway has retried already; the next start of the command tries again
+            self._on_episode(episode)
+        if episode is None:
+            raise RuntimeError(f"{attempt.identity}: no try was made")
+        if judge is not None and episode.scored:
+            self._judge(attempt, episode, judge)
+        return episode
+
+    def close(self) -> None:
+        """Close the environment and the player that are kept."""
+        if self._env is not None:
+            self._env[1].close()
+            self._env = None
+        if self._agent is not None:
+            self._agent[1].close()
+            self._agent = None
+
+    def _play(self, attempt: Attempt, try_no: int) -> Episode:
+        condition = attempt.condition
+        supervisor = diagnosis.build(condition.diagnosis) if attempt.spec["supervision"] else None
+        with Recorder(self._store, attempt, try_no, self._scratch) as recorder:
+            try:
+                Play(attempt, self._environment(attempt), self._player(attempt), recorder, supervisor).run()
+            except (InfrastructureError, NotReproduced) as error:
+                log.warning("%s: %s: %s", recorder.episode_id, type(error).__name__, error)
+                self.close()  # a broken display or renderer must not meet the next try
+                self._store.finish_episode(
+                    recorder.episode_id,
+                    outcome=str(Outcome.INFRASTRUCTURE_ERROR),
+                    outcome_detail=f"{type(error).__name__}: {error}",
+                    scored=False,
+                )
+        return self._store.episode(f"{attempt.identity}-{try_no}")
+
+    def _environment(self, attempt: Attempt) -> ArenaEnv:
+        key = (attempt.spec["task"], attempt.spec["space"])
+        if self._env is None or self._env[0] != key:
+            if self._env is not None:
+                self._env[1].close()
+                self._env = None
+            self._env = (key, environments.make(*key))
+        return self._env[1]
+
+    def _player(self, attempt: Attempt) -> Agent:
+        key = digest(attempt.agent.model_dump(mode="json"))
+        if self._agent is None or self._agent[0] != key:
+            if self._agent is not None:
+                self._agent[1].close()
+            self._agent = (key, agents.create(attempt.agent.name, attempt.agent.options))
+        return self._agent[1]
+
+    def _judge(self, attempt: Attempt, episode: Episode, config: JudgeConfig) -> None:
+        judge = judging.build(config)
+        fingerprint = digest(judge.fingerprint())
+        if any(verdict.fingerprint == fingerprint for verdict in self._store.verdicts(episode.id)):
+            return
+        try:
+            judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, truths=config.judge == "engine"))
+        except ProviderError as error:
+            self._store.add(*call_rows(self._store, error.calls, episode.id))
+            log.warning("%s was not judged: %s: %s", episode.id, type(error).__name__, error)
+            return
+        rows = judging.to_rows(judgement, episode.id, judge)
+        self._store.add(*call_rows(self._store, judgement.calls, episode.id), *rows)
+
+    def _retry(self, trial: Trial, condition: Condition, episode: Episode) -> None:
+        """Reflect and try again until a success, the last round, or an ending that is no score."""
+        previous, links = trial.first, [trial.first]
+        tutorial = self._plan.tutorials.get((previous.spec["task"], previous.spec["space"]))
+        for _ in range(condition.rounds):
+            if episode.success or not episode.scored:
+                break
+            lesson = self._reflect(previous, episode, condition, tutorial)
+            if lesson is None:
+                break
+            following = replace(
+                retry(previous, condition, tutorial), parent=episode.id, lesson_id=lesson.id, lesson=lesson.text or None
+            )
+            links.append(following)
+            episode = self.attempt(following, trial.judge)
+            previous = following
+        last = len(links) - 1
+        self._store.link(
+            [
+                link.link(self._plan.run_id, condition.label, trial.first.identity, final=position == last)
+                for position, link in enumerate(links)
+            ]
+        )
+
+    def _reflect(
+        self, attempt: Attempt, episode: Episode, condition: Condition, tutorial: Attempt | None
+    ) -> Lesson | None:
+        """The lesson of a failed attempt; made once, then found. None if the model's side failed."""
+        reflector = reflection.build(condition.reflection)
+        fingerprint = digest(reflector.fingerprint())
+        expert = self._store.latest_tries([tutorial.identity]).get(tutorial.identity) if tutorial else None
+        lesson_id = f"l-{digest([episode.id, fingerprint, expert.id if expert else None])}"
+        for known in self._store.lessons(episode.id):
+            if known.id == lesson_id:
+                return known
+        evidence = reflection_evidence(self._store, attempt.task, episode, expert, condition.reflection)
+        try:
+            result = reflector.reflect(evidence)
+        except ProviderError as error:
+            self._store.add(*call_rows(self._store, error.calls, episode.id))
+            log.warning("%s: no lesson: %s: %s", episode.id, type(error).__name__, error)
+            return None
+        lesson = Lesson(
+            id=lesson_id,
+            episode_id=episode.id,
+            tutorial_id=expert.id if expert else None,
+            reflector=reflector.name,
+            fingerprint=fingerprint,
+            text=result.text,
+            frames={"failure": list(evidence.failure_indices), "tutorial": list(evidence.tutorial_indices)},
+            call_id=result.calls[-1].id if result.calls else None,
+        )
+        self._store.add(*call_rows(self._store, result.calls, episode.id), lesson)
+        return lesson
