@@ -114,9 +114,10 @@ def build(experiment: Experiment) -> Plan:
 
 
 def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> Attempt:
-    """The attempt that follows a failed one. Its identity is known before the lesson is:
+    """The attempt that follows a failed one.
 
-    a lesson is a consequence of the attempt it looks at, of the tutorial, and of the reflector.
+    Its identity is known before its lesson is: a lesson is a consequence of the attempt it looks at,
+    of the tutorial, and of the reflector.
     """
     spec = dict(previous.spec)
     spec["retry"] = {

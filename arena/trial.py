@@ -49,7 +49,7 @@ class TrialRunner:
         self._store = store
         self._plan = plan
         self._scratch = scratch
-        self._on_episode = on_episode or (lambda episode: None)
+        self.on_episode = on_episode or (lambda episode: None)
         self._env: tuple[tuple[str, str], ArenaEnv] | None = None
         self._agent: tuple[str, Agent] | None = None
 
@@ -70,7 +70,7 @@ class TrialRunner:
             tries += 1
             if episode.outcome == Outcome.PROVIDER_ERROR:
                 break  # the gateway has retried already; the next start of the command tries again
-            self._on_episode(episode)
+            self.on_episode(episode)
         if episode is None:
             raise RuntimeError(f"{attempt.identity}: no try was made")
         if judge is not None and episode.scored:

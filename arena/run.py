@@ -1,0 +1,166 @@
+"""A whole run: what is left of the plan, played by worker processes, resumable at any moment."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from arena import judging, plan
+from arena.experiment import Experiment
+from arena.identity import digest
+from arena.judging import JudgeConfig
+from arena.plan import Attempt, Plan, Trial
+from arena.trial import is_done
+from arena.workers import Job, Progress, play_trials
+from storage.models import Episode, Run
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class Observer(Protocol):
+    """Who is told how a run goes on."""
+
+    def planned(self, plan: Plan, *, done: int) -> None:
+        """The plan is made; `done` of its trials and tutorials need nothing more."""
+        ...
+
+    def finished(self, progress: Progress) -> None:
+        """A trial (with its retries) or a tutorial has come to its end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How much of a plan is done."""
+
+    pending_tutorials: list[Attempt]
+    pending_trials: list[Trial]
+    done: int
+
+
+def status(store: Store, wanted: Plan) -> Status:
+    """What of a plan is still to be played, judged or retried."""
+    first = [*wanted.tutorials.values(), *(trial.first for trial in wanted.trials)]
+    tries = store.latest_tries([attempt.identity for attempt in first])
+    tutorials = [attempt for attempt in wanted.tutorials.values() if not is_done(tries.get(attempt.identity))]
+    trials = [trial for trial in wanted.trials if not _trial_done(store, wanted, trial, tries.get(trial.first.identity))]
+    return Status(tutorials, trials, len(first) - len(tutorials) - len(trials))
+
+
+def run(
+    experiment: Experiment, store: Store, data: Path, *, workers: int | None = None, observer: Observer | None = None
+) -> str:
+    """Play what is left of an experiment and return the run's id.
+
+    The same call continues where an earlier one was cut off: nothing that is finished is repeated,
+    and an episode that was under way goes on after its last durable step.
+
+    Args:
+        experiment: The validated experiment.
+        store: Where the results go.
+        data: A local folder for unfinished videos; cleaned of what dead processes left.
+        workers: Processes; None takes the processors, 0 plays in this process.
+        observer: Told about the plan and about every finished trial.
+
+    Raises:
+        RunBusy: if another process is at this run.
+    """
+    wanted = plan.build(experiment)
+    scratch = data / "scratch"
+    with store.run_lock(wanted.run_id):
+        _clean(scratch)
+        store.begin_run(
+            Run(id=wanted.run_id, name=experiment.name, experiment=experiment.model_dump(mode="json"), host=host())
+        )
+        known = {(link.condition, link.identity) for link in store.plan(wanted.run_id)}
+        store.link([link for link in wanted.links() if (link.condition, link.identity) not in known])
+        left = status(store, wanted)
+        if observer:
+            observer.planned(wanted, done=left.done)
+        job = Job(database=store.database, artifacts=store.artifacts_url, plan=wanted, scratch=scratch / str(os.getpid()))
+        count = len(os.sched_getaffinity(0)) if workers is None else workers
+        tell = observer.finished if observer else lambda progress: None
+        try:
+            # Reflections look at the tutorials, so these come first.
+            for batch in ([_demonstration(attempt) for attempt in left.pending_tutorials], left.pending_trials):
+                play_trials(job, batch, store, workers=min(count, len(batch)), tell=tell)
+        except BaseException:
+            store.finish_run(wanted.run_id, "interrupted")
+            raise
+        finally:
+            shutil.rmtree(job.scratch, ignore_errors=True)
+        store.finish_run(wanted.run_id, "interrupted" if status(store, wanted).pending_trials else "finished")
+    return wanted.run_id
+
+
+def host() -> dict[str, Any]:
+    """What produced the results: versions and the machine; no name of a user or a machine."""
+    packages = ("rewind-arena", "gymnasium", "numpy", "mujoco", "robosuite", "pillow", "litellm", "openai", "av")
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "packages": versions,
+    }
+
+
+def _demonstration(attempt: Attempt) -> Trial:
+    return Trial(first=attempt, conditions=(), judge=JudgeConfig())
+
+
+def _trial_done(store: Store, wanted: Plan, trial: Trial, episode: Episode | None) -> bool:
+    if not is_done(episode) or not _judged(store, trial.judge, episode):
+        return False
+    return all(_chain_done(store, wanted, trial, condition, episode) for condition in trial.retries)
+
+
+def _chain_done(store: Store, wanted: Plan, trial: Trial, condition: Any, episode: Episode | None) -> bool:
+    attempt = trial.first
+    tutorial = wanted.tutorials.get((attempt.spec["task"], attempt.spec["space"]))
+    for _ in range(condition.rounds):
+        if episode is None or episode.success or not episode.scored:
+            break
+        attempt = plan.retry(attempt, condition, tutorial)
+        episode = store.latest_tries([attempt.identity]).get(attempt.identity)
+        if not is_done(episode) or not _judged(store, trial.judge, episode):
+            return False
+    # The row that names the reported round is the last thing that a trial writes.
+    final = {
+        link.identity
+        for link in store.plan(wanted.run_id)
+        if link.final and link.condition == condition.label and link.trial == trial.first.identity
+    }
+    return final == {attempt.identity}
+
+
+def _judged(store: Store, config: JudgeConfig, episode: Episode | None) -> bool:
+    if episode is None or not episode.scored or not episode.task_id:
+        return True
+    fingerprint = digest(judging.build(config).fingerprint())
+    return any(verdict.fingerprint == fingerprint for verdict in store.verdicts(episode.id))
+
+
+def _clean(scratch: Path) -> None:
+    """Remove what processes that are no more have left; each wrote into a folder named by its pid."""
+    for folder in _folders(scratch):
+        if not folder.name.isdigit() or not Path(f"/proc/{folder.name}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folders(scratch: Path) -> Iterable[Path]:
+    return list(scratch.iterdir()) if scratch.is_dir() else []
