@@ -17,18 +17,30 @@ import datetime as dt
 import decimal
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, Numeric, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, MetaData, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
+
+from storage.column_types import AnyText, Json, Usd, UtcDateTime
 
 
 class Base(MappedAsDataclass, DeclarativeBase, kw_only=True):
     """Declarative base; every row is also a dataclass."""
 
+    # Every constraint has a name, so that a later migration can drop it on any database.
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
     type_annotation_map = {  # noqa: RUF012  SQLAlchemy's own form
-        dict[str, Any]: JSON,
-        list[Any]: JSON,
-        dt.datetime: DateTime(timezone=True),
-        decimal.Decimal: Numeric(18, 9),
+        dict[str, Any]: Json,
+        list[Any]: Json,
+        dt.datetime: UtcDateTime(),
+        decimal.Decimal: Usd(),
     }
 
 
@@ -36,12 +48,12 @@ def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-class Run(Base):
+class Run(Base, kw_only=True):
     """One experiment file as it was run."""
 
     __tablename__ = "run"
 
-    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    id: Mapped[str] = mapped_column(String(120), primary_key=True)
     """`<name>-<first 10 of the experiment's hash>`: the same file is the same run."""
     name: Mapped[str] = mapped_column(String(100))
     experiment: Mapped[dict[str, Any]]
@@ -54,7 +66,7 @@ class Run(Base):
     finished_at: Mapped[dt.datetime | None] = mapped_column(default=None)
 
 
-class Episode(Base):
+class Episode(Base, kw_only=True):
     """One attempt at one task. `identity` says what was played; `try_no` which time it was tried.
 
     Only an infrastructure or provider failure leads to a further try; every try is kept.
@@ -65,7 +77,7 @@ class Episode(Base):
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     """`<identity>-<try_no>`; also the episode's address in the UI."""
-    identity: Mapped[str] = mapped_column(String(32), index=True)
+    identity: Mapped[str] = mapped_column(String(32))
     """Versioned content hash of everything that changes the result."""
     try_no: Mapped[int]
     spec: Mapped[dict[str, Any]]
@@ -83,7 +95,7 @@ class Episode(Base):
     status: Mapped[str] = mapped_column(String(20), default="running", index=True)
     """running | finished"""
     outcome: Mapped[str | None] = mapped_column(String(30), default=None, index=True)
-    outcome_detail: Mapped[str] = mapped_column(Text, default="")
+    outcome_detail: Mapped[str] = mapped_column(AnyText, default="")
     scored: Mapped[bool | None] = mapped_column(default=None)
     """Whether `score` counts: only the game's own endings do."""
     score: Mapped[float | None] = mapped_column(default=None)
@@ -100,7 +112,7 @@ class Episode(Base):
     finished_at: Mapped[dt.datetime | None] = mapped_column(default=None)
 
 
-class RunEpisode(Base):
+class RunEpisode(Base, kw_only=True):
     """Which episodes a run uses, and as what: one episode may serve several conditions and runs."""
 
     __tablename__ = "run_episode"
@@ -122,7 +134,7 @@ class RunEpisode(Base):
     """Whether this round is the one that the condition reports."""
 
 
-class Step(Base):
+class Step(Base, kw_only=True):
     """One decision and what came of it. Rows are appended as they happen and never changed."""
 
     __tablename__ = "step"
@@ -134,13 +146,13 @@ class Step(Base):
     """Timeline branch; each rollback opens the next one."""
     sim_step: Mapped[int]
     """Step on the world's own timeline: goes back at a rollback."""
-    action: Mapped[Any] = mapped_column(JSON)
+    action: Mapped[Any] = mapped_column(Json, nullable=True)
     """The action as played, in its canonical JSON form; null if there was none."""
     status: Mapped[str] = mapped_column(String(20))
     """ok | illegal | unparsable | refused"""
-    reason: Mapped[str] = mapped_column(Text, default="")
+    reason: Mapped[str] = mapped_column(AnyText, default="")
     """Why the action was refused or could not be read."""
-    rationale: Mapped[str] = mapped_column(Text, default="")
+    rationale: Mapped[str] = mapped_column(AnyText, default="")
     """What the player said about it (model text: hostile)."""
     reward: Mapped[float] = mapped_column(default=0.0)
     score: Mapped[float] = mapped_column(default=0.0)
@@ -155,14 +167,14 @@ class Step(Base):
     """Milliseconds that the world ran on while the player thought (clock `latency`)."""
 
 
-class Call(Base):
+class Call(Base, kw_only=True):
     """One request to a model, with its exact request and reply."""
 
     __tablename__ = "call"
     __table_args__ = (Index("ix_call_step", "episode_id", "step_index"),)
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    episode_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), index=True)
+    episode_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"))
     step_index: Mapped[int | None] = mapped_column(default=None)
     purpose: Mapped[str] = mapped_column(String(20))
     """act | repair | reflect | judge | diagnose"""
@@ -172,10 +184,10 @@ class Call(Base):
     """The request as sent, without keys; each image is {"artifact": sha256}."""
     reply: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     """The reply as received; null if none came."""
-    text: Mapped[str] = mapped_column(Text, default="")
+    text: Mapped[str] = mapped_column(AnyText, default="")
     status: Mapped[str] = mapped_column(String(30))
     """ok | refused | truncated | timeout | rate_limited | server_error | bad_request | network | malformed"""
-    error: Mapped[str] = mapped_column(Text, default="")
+    error: Mapped[str] = mapped_column(AnyText, default="")
     retries: Mapped[int] = mapped_column(default=0)
     latency_s: Mapped[float] = mapped_column(default=0.0)
     waited_s: Mapped[float] = mapped_column(default=0.0)
@@ -190,7 +202,7 @@ class Call(Base):
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 
-class MilestoneTruth(Base):
+class MilestoneTruth(Base, kw_only=True):
     """A milestone that the engine saw reached, and at which step."""
 
     __tablename__ = "milestone_truth"
@@ -201,7 +213,7 @@ class MilestoneTruth(Base):
     """Index of the step after which it held; -1 if it held at the start."""
 
 
-class Verdict(Base):
+class Verdict(Base, kw_only=True):
     """One judge's answer on one milestone of one episode. Judging again adds rows."""
 
     __tablename__ = "verdict"
@@ -220,12 +232,12 @@ class Verdict(Base):
     confidence: Mapped[float | None] = mapped_column(default=None)
     frame: Mapped[int | None] = mapped_column(default=None)
     """The frame that the judge relies on."""
-    note: Mapped[str] = mapped_column(Text, default="")
+    note: Mapped[str] = mapped_column(AnyText, default="")
     call_id: Mapped[str | None] = mapped_column(String(40), default=None)
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 
-class Lesson(Base):
+class Lesson(Base, kw_only=True):
     """What a reflection drew from a failed attempt, and the frames that it looked at."""
 
     __tablename__ = "lesson"
@@ -235,14 +247,14 @@ class Lesson(Base):
     tutorial_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), default=None)
     reflector: Mapped[str] = mapped_column(String(120))
     fingerprint: Mapped[str] = mapped_column(String(32))
-    text: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(AnyText)
     frames: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
     """{"failure": [frame, ...], "tutorial": [frame, ...]}"""
     call_id: Mapped[str | None] = mapped_column(String(40), default=None)
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 
-class Fault(Base):
+class Fault(Base, kw_only=True):
     """A fault that was injected: the truth against which diagnoses are scored."""
 
     __tablename__ = "fault"
@@ -256,7 +268,7 @@ class Fault(Base):
     params: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
 
 
-class Diagnosis(Base):
+class Diagnosis(Base, kw_only=True):
     """One answer of one diagnoser, in the diagnosis schema."""
 
     __tablename__ = "diagnosis"
@@ -280,7 +292,7 @@ class Diagnosis(Base):
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 
-class Intervention(Base):
+class Intervention(Base, kw_only=True):
     """A rollback that was carried out: a fork in the timeline."""
 
     __tablename__ = "intervention"
@@ -302,7 +314,7 @@ class Intervention(Base):
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 
-class Artifact(Base):
+class Artifact(Base, kw_only=True):
     """Bytes kept outside the database, addressed by their SHA-256."""
 
     __tablename__ = "artifact"

@@ -1,0 +1,119 @@
+"""Column types that mean the same on SQLite and on PostgreSQL.
+
+Each closes a gap between the two: SQLite forgets time zones and has no decimals, PostgreSQL refuses NUL in text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Numeric, Text
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+Json = JSON(none_as_null=True)
+"""JSON whose None is SQL NULL, so that `IS NULL` in hand-written SQL means what it says.
+
+PostgreSQL gets `json`, not `jsonb`: it keeps the text as it was sent (key order included: requests are evidence) and
+takes the escape of NUL, which `jsonb` refuses and hostile model text contains. Cast to `jsonb` in a query that needs
+its operators.
+"""
+
+_NANO_USD = decimal.Decimal("0.000000001")
+
+
+class UtcDateTime(TypeDecorator[dt.datetime]):
+    """A moment in UTC; always aware when read. Refuses naive datetimes, whose moment nobody knows."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """To UTC.
+
+        Raises:
+            ValueError: `value` has no time zone.
+        """
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; use datetime.now(UTC)")
+        return value.astimezone(dt.UTC)
+
+    def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
+        """To an aware UTC datetime: SQLite hands back the digits without the zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+
+
+class Usd(TypeDecorator[decimal.Decimal]):
+    """US dollars to nine decimals.
+
+    SQLite has no decimals and stores a double: exact after rounding to nine places below a million dollars a row.
+    """
+
+    impl = Numeric(18, 9)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """A plain number on SQLite, a decimal elsewhere."""
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(Numeric(18, 9, asdecimal=False))
+        return dialect.type_descriptor(Numeric(18, 9))
+
+    def process_bind_param(self, value: decimal.Decimal | None, dialect: Dialect) -> Any:
+        """Rounded to nine places on every database alike."""
+        if value is None:
+            return None
+        value = value.quantize(_NANO_USD)
+        return float(value) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> decimal.Decimal | None:
+        """Back to a decimal of nine places."""
+        return None if value is None else decimal.Decimal(str(value)).quantize(_NANO_USD)
+
+
+class AnyText(TypeDecorator[str]):
+    """Text of unknown origin: NUL and lone surrogates, which a database refuses, become U+FFFD."""
+
+    impl = Text()
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace what cannot be stored; ordinary text passes through untouched."""
+        if value is None:
+            return None
+        if "\x00" in value:
+            value = value.replace("\x00", "\ufffd")
+        if not value.isascii():
+            value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+
+
+def dump_json(value: Any) -> str:
+    """Serialise for a JSON column. ASCII only, so that lone surrogates stay escapes that every database takes.
+
+    NaN and the infinities, which are not JSON but which Python's parser lets through from a model's reply, become the
+    strings "NaN", "Infinity" and "-Infinity".
+
+    Raises:
+        TypeError: `value` holds something that is not JSON (NumPy scalars, bytes, objects).
+    """
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, separators=(",", ":"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""One file a revision, oldest first; a released revision is never edited."""

@@ -1,0 +1,240 @@
+"""The readers: each one short read-only transaction that returns plain rows, free of their session."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from storage.errors import UnknownRow
+from storage.models import (
+    Artifact,
+    Base,
+    Call,
+    Diagnosis,
+    Episode,
+    Fault,
+    Intervention,
+    Lesson,
+    MilestoneTruth,
+    Run,
+    RunEpisode,
+    Step,
+    Verdict,
+)
+
+_Keyed = TypeVar("_Keyed", Run, Episode)
+_IN_CHUNK = 500
+_PLAN_FILTERS = ("condition", "instrument", "trial", "final")
+
+
+class Queries:
+    """Everything that is read. `Store` is its only subclass."""
+
+    def read(self) -> AbstractContextManager[Session]:
+        """A read-only transaction with one snapshot of the database."""
+        raise NotImplementedError
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def run(self, run_id: str) -> Run:
+        """The run of that id, or of that unique prefix.
+
+        Raises:
+            UnknownRow: None or several; the message names the closest.
+        """
+        return self._by_prefix(Run, run_id)
+
+    def runs(self) -> list[Run]:
+        """All runs, newest first."""
+        return self._all(Run, order=(Run.created_at.desc(), Run.id))
+
+    def plan(self, run_id: str) -> list[RunEpisode]:
+        """The plan rows of a run, ordered by condition, task, space, agent, seed and round."""
+        row = RunEpisode
+        order = (row.condition, row.task_id, row.space, row.agent, row.seed, row.round, row.identity)
+        return self._all(row, row.run_id == run_id, order=order)
+
+    # -- episodes --------------------------------------------------------------------------------------------------
+
+    def episode(self, episode_id: str) -> Episode:
+        """The episode of that id, or of that unique prefix.
+
+        A prefix that fits several tries of one identity, and nothing else, means the latest try.
+
+        Raises:
+            UnknownRow: None or several; the message names the closest.
+        """
+        return self._by_prefix(Episode, episode_id)
+
+    def episodes(
+        self, run_id: str | None = None, *, limit: int | None = None, offset: int = 0, **filters: Any
+    ) -> list[Episode]:
+        """Episodes, oldest first.
+
+        Args:
+            run_id: Only those that this run uses (every try of them).
+            limit: At most so many; None for all.
+            offset: Skip so many.
+            **filters: `column=value` of `Episode`; a list, tuple or set of values means any of them, None means NULL.
+                With `run_id` also `condition`, `instrument`, `trial` and `final`, which the run's plan knows.
+
+        Raises:
+            ValueError: A filter that is not a column, or a negative limit or offset.
+        """
+        with self.read() as session:
+            query = select(Episode).where(*self._episode_clauses(run_id, filters))
+            query = query.order_by(Episode.created_at, Episode.id).limit(_natural("limit", limit))
+            return list(session.scalars(query.offset(_natural("offset", offset))))
+
+    def count_episodes(self, run_id: str | None = None, **filters: Any) -> int:
+        """How many `episodes` would return without limit: for pagers.
+
+        Raises:
+            ValueError: A filter that is not a column.
+        """
+        with self.read() as session:
+            query = select(func.count()).select_from(Episode).where(*self._episode_clauses(run_id, filters))
+            return session.execute(query).scalar_one()
+
+    def latest_tries(self, identities: Iterable[str]) -> dict[str, Episode]:
+        """By identity, its episode with the highest `try_no`; identities never played are absent."""
+        wanted = list(dict.fromkeys(identities))
+        found: dict[str, Episode] = {}
+        with self.read() as session:
+            for start in range(0, len(wanted), _IN_CHUNK):
+                clause = Episode.identity.in_(wanted[start : start + _IN_CHUNK])
+                latest = (
+                    select(Episode.identity, func.max(Episode.try_no).label("try_no"))
+                    .where(clause)
+                    .group_by(Episode.identity)
+                    .subquery()
+                )
+                join = (latest.c.identity == Episode.identity) & (latest.c.try_no == Episode.try_no)
+                for episode in session.scalars(select(Episode).join(latest, join)):
+                    found[episode.identity] = episode
+        return found
+
+    # -- what happened in one --------------------------------------------------------------------------------------
+
+    def steps(self, episode_id: str, start: int = 0, stop: int | None = None) -> list[Step]:
+        """Steps with `start <= index < stop`, in order of play. Ask for windows: an episode may have 100,000."""
+        clauses = [Step.episode_id == episode_id, Step.index >= start]
+        if stop is not None:
+            clauses.append(Step.index < stop)
+        return self._all(Step, *clauses, order=(Step.index,))
+
+    def calls(self, episode_id: str, step_index: int | None = None) -> list[Call]:
+        """Model calls of an episode, or of one step of it, in the order in which they were made."""
+        clauses = [Call.episode_id == episode_id]
+        if step_index is not None:
+            clauses.append(Call.step_index == step_index)
+        return self._all(Call, *clauses, order=(Call.created_at, Call.id))
+
+    def truths(self, episode_id: str) -> list[MilestoneTruth]:
+        """Milestones that the engine saw, in the order in which they were reached."""
+        row = MilestoneTruth
+        return self._all(row, row.episode_id == episode_id, order=(row.step_index, row.milestone_id))
+
+    def verdicts(self, episode_id: str) -> list[Verdict]:
+        """Every judge's answers, oldest first."""
+        return self._all(Verdict, Verdict.episode_id == episode_id, order=(Verdict.created_at, Verdict.id))
+
+    def lessons(self, episode_id: str) -> list[Lesson]:
+        """Lessons drawn from the episode, oldest first."""
+        return self._all(Lesson, Lesson.episode_id == episode_id, order=(Lesson.created_at, Lesson.id))
+
+    def diagnoses(self, episode_id: str) -> list[Diagnosis]:
+        """Diagnoses made during the episode, in order of play."""
+        row = Diagnosis
+        return self._all(row, row.episode_id == episode_id, order=(row.step_index, row.created_at, row.id))
+
+    def interventions(self, episode_id: str) -> list[Intervention]:
+        """Rollbacks carried out, in the order of the branches that they opened."""
+        return self._all(Intervention, Intervention.episode_id == episode_id, order=(Intervention.branch,))
+
+    def faults(self, episode_id: str) -> list[Fault]:
+        """Faults that were injected, by kind."""
+        return self._all(Fault, Fault.episode_id == episode_id, order=(Fault.kind,))
+
+    def artifact(self, sha256: str) -> Artifact | None:
+        """Media type and size of an artifact; None if the database does not know it."""
+        with self.read() as session:
+            return session.get(Artifact, sha256)
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _all(self, model: type[_Row], *clauses: ColumnElement[bool], order: Sequence[Any]) -> list[_Row]:
+        with self.read() as session:
+            return list(session.scalars(select(model).where(*clauses).order_by(*order)))
+
+    @staticmethod
+    def _episode_clauses(run_id: str | None, filters: dict[str, Any]) -> list[ColumnElement[bool]]:
+        clauses, plan = [], []
+        for name, value in filters.items():
+            if run_id is not None and name in _PLAN_FILTERS:
+                plan.append(_matches(getattr(RunEpisode, name), value))
+            elif name in Episode.__table__.columns:
+                clauses.append(_matches(getattr(Episode, name), value))
+            else:
+                known = [column.key for column in Episode.__table__.columns] + list(_PLAN_FILTERS)
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"columns are {', '.join(known)}"
+                raise ValueError(f"cannot filter episodes by {name!r}; {hint}")
+        if run_id is not None:
+            used = select(RunEpisode.identity).where(RunEpisode.run_id == run_id, *plan)
+            clauses.append(Episode.identity.in_(used))
+        return clauses
+
+    def _by_prefix(self, model: type[_Keyed], key: str) -> _Keyed:
+        noun = model.__tablename__
+        with self.read() as session:
+            exact = session.get(model, key)
+            if exact is not None:
+                return exact
+            found: list[_Keyed] = []
+            if key:
+                query = select(model).where(model.id.startswith(key, autoescape=True)).order_by(model.id).limit(6)
+                found = list(session.scalars(query))
+            if len(found) == 1:
+                return found[0]
+            latest = _latest_of_one_identity(session, found)
+            if latest is not None:
+                return latest
+            if found:
+                shown = ", ".join(row.id for row in found[:5]) + (", ..." if len(found) > 5 else "")
+                raise UnknownRow(f"{key[:80]!r} fits several {noun}s: {shown}; write more of the id")
+            recent = session.scalars(select(model.id).order_by(model.created_at.desc()).limit(2000)).all()
+        near = difflib.get_close_matches(key[:120], recent, 3, cutoff=0.5)
+        if near:
+            raise UnknownRow(f"no {noun} {key[:80]!r}; did you mean {' or '.join(near)}?")
+        newest = f"the newest is {recent[0]}" if recent else f"there are no {noun}s yet"
+        raise UnknownRow(f"no {noun} {key[:80]!r}; {newest}")
+
+
+_Row = TypeVar("_Row", bound=Base)
+
+
+def _latest_of_one_identity(session: Session, found: Sequence[_Keyed]) -> _Keyed | None:
+    """The latest try, if all that was found are tries of one identity."""
+    episodes = [row for row in found if isinstance(row, Episode)]
+    if not episodes or len({row.identity for row in episodes}) != 1:
+        return None
+    query = select(Episode).where(Episode.identity == episodes[0].identity).order_by(Episode.try_no.desc()).limit(1)
+    return session.scalars(query).one()  # type: ignore[return-value]
+
+
+def _matches(column: Any, value: Any) -> ColumnElement[bool]:
+    clause: ColumnElement[bool]
+    clause = column.in_(list(value)) if isinstance(value, list | tuple | set | frozenset) else column == value
+    return clause
+
+
+def _natural(name: str, value: int | None) -> int | None:
+    if value is not None and value < 0:
+        raise ValueError(f"{name} must not be negative, not {value}")
+    return value
