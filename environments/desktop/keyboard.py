@@ -73,6 +73,7 @@ class Keyboard:
     PyAutoGUI drops a character that has no key without a word, and on the US layout makes `>` of
     `<` (it finds the extra key of ISO keyboards, then adds shift). Both are mended here: its table
     is checked against the server's, and spare keycodes are given to characters that lack a key.
+    Nor may the server act on keys itself, so terminal switching is taken out.
 
     Args:
         display: a connection to the server.
@@ -92,6 +93,11 @@ class Keyboard:
             table[character] = by_level[shifted].get(ord(character))
         table["\x1b"] = table["esc"]
         table["\x7f"] = table["delete"]
+        for number in range(1, 13):
+            # The layout makes Ctrl+Alt+F1..F12 switch terminals: the server keeps the key to itself.
+            keysym = Xlib.XK.string_to_keysym(f"F{number}")
+            display.change_keyboard_mapping(table[f"f{number}"], [(keysym, keysym)])
+        display.sync()
 
     def pieces(self, text: str) -> list[str]:
         """Split a text so that the spare keys suffice for each piece."""

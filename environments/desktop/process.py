@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -107,6 +108,7 @@ class WorkerProcess:
                     return answer["answer"]
                 # else: the answer to a request whose caller was interrupted
         except TimeoutError:
+            _kill_session(self._process)
             raise self._fail(f"the desktop did not answer within {self._timeout_s:g} s{last_line(self._log)}") from None
 
     def _next_message(self) -> bytes | None:
@@ -135,10 +137,26 @@ def _end(owner: int, process: subprocess.Popen[bytes], channel: socket.socket, l
     channel.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=_CLOSE_S)
-    # The session outlives its leader as long as Xvfb runs, and its number is not given away.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill_session(process)
     process.wait()
     os.close(log)
     if server:
-        remove_leftovers(*server)
+        number, pid = server
+        _wait_for_end(pid)
+        remove_leftovers(number)
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    # The session outlives its leader as long as Xvfb runs, and its number is not given away.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process that is not our child has ended (nobody need have collected it)."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:  # gone, or a kernel without pidfd
+        return
+    select.select([handle], [], [], 1.0)
+    os.close(handle)

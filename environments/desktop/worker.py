@@ -130,8 +130,13 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int
         while message := channel.recv(1 << 20):
             request = json.loads(message)
             channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
-    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost) as error:
-        reason = server.obituary() or f"{type(error).__name__}: {error}"
+    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost, TypeError) as error:
+        # python-xlib trips over its own report of a broken connection: a TypeError.
+        reason = server.obituary()
+        if reason is None:
+            if isinstance(error, TypeError):
+                raise
+            reason = f"{type(error).__name__}: {error}"
         channel.send(json.dumps({"id": request["id"], "error": reason}).encode())
         return 1
     except (BrokenPipeError, ConnectionResetError):  # the parent closed while we were answering

@@ -107,10 +107,11 @@ class Xvfb:
             status = self._process.wait(timeout=0.5)  # its socket closes a moment before it is gone
         except subprocess.TimeoutExpired:
             return None
-        return f"Xvfb (display :{self.number}) {describe_exit(status)}{self._last_line()}"
+        where = f" (display :{self.number})" if self.number >= 0 else ""
+        return f"Xvfb{where} {describe_exit(status)}{self._last_line()}"
 
     def stop(self) -> None:
-        """End the server and remove its socket and lock; safe to repeat."""
+        """End the server and remove its socket; safe to repeat."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -118,7 +119,7 @@ class Xvfb:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        remove_leftovers(self.number, self.pid)
+        remove_leftovers(self.number)
 
     def _last_line(self) -> str:
         return last_line(self._log)
@@ -141,16 +142,20 @@ def describe_exit(status: int) -> str:
         return f"was killed by signal {-status}"
 
 
-def remove_leftovers(number: int, pid: int) -> None:
-    """Remove the lock and the socket of a display if the lock still names the dead server `pid`."""
-    lock = Path(f"/tmp/.X{number}-lock")
-    try:
-        mine = number >= 0 and int(lock.read_text()) == pid
-    except (OSError, ValueError):  # removed by the server itself, as it should be
-        return
-    if mine:
-        Path(f"/tmp/.X11-unix/X{number}").unlink(missing_ok=True)
-        lock.unlink(missing_ok=True)
+def remove_leftovers(number: int) -> None:
+    """Remove the socket of a display whose server was killed, unless another server listens there now.
+
+    There is no lock file: with `-displayfd` the server settles its number by the socket alone.
+    """
+    path = Path(f"/tmp/.X11-unix/X{number}")
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except (FileNotFoundError, BlockingIOError):  # gone already, or a busy server
+            pass
 
 
 def _private_memory(name: str) -> int:
@@ -166,5 +171,5 @@ def _authority_entry(family: int, address: bytes, number: bytes, cookie: bytes) 
 
 
 def _die_with_parent() -> None:
-    # SIGTERM, not SIGKILL: the server then removes its socket and lock itself.
+    # SIGTERM, not SIGKILL: the server then removes its socket itself.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
