@@ -27,14 +27,16 @@ class ModelCall:
     images: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """The PNG bytes of those images by SHA-256."""
     reply: Mapping[str, Any] | None = None
+    """The reply as received; None if none came."""
     text: str = ""
+    """What the model said: the arguments of its tool call, or else its message (model text: hostile)."""
     status: CallStatus = "ok"
     error: str = ""
     retries: int = 0
     latency_s: float = 0.0
     """Wall time of the call, retries and waiting included."""
     waited_s: float = 0.0
-    """Of it, waiting for rate limits (Retry-After, token bucket)."""
+    """Of it, waiting before and between attempts (token bucket, back-off, Retry-After): not the model's thinking."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)

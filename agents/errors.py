@@ -3,16 +3,17 @@
     AgentsError
     ├── UnknownAgent          no such agent (also a LookupError); the message names the closest one
     ├── InvalidOptions        options that the agent does not take; `problems` lists them
+    ├── UnreadableReply       a reply that holds no action; `act` turns it into a `Decision`
     └── ProviderError         the model's side failed: never a score; carries the calls made so far
         ├── ProviderTimeout       no answer in time
         ├── RateLimited           still refused after all retries
-        ├── ServerError           5xx after all retries
+        ├── ServerError           5xx after all retries, or an answer that is no chat completion
         ├── BadRequest            the provider refuses the request itself (4xx): retrying is useless
         ├── AuthenticationFailed  no key, or a key that is not accepted
         ├── NetworkError          no connection
         └── BudgetExceeded        a declared limit on calls, tokens or cost is used up
 
-A reply that cannot be parsed or is refused by the model is no error here: it is a `Decision`.
+A reply that cannot be parsed, or a refusal by the model, never leaves `act` as an error: it is a `Decision`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ class InvalidOptions(AgentsError, ValueError):
         super().__init__(f"agent {agent!r}: " + "; ".join(f"{field}: {message}" for field, message in problems))
 
 
+class UnreadableReply(AgentsError, ValueError):
+    """A reply that does not hold what was asked for. `problems` has one readable line per fault."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
 class ProviderError(AgentsError):
     """The model's side failed after all retries."""
 
@@ -57,7 +66,14 @@ class RateLimited(ProviderError):
 
 
 class ServerError(ProviderError):
-    """A 5xx answer after all retries."""
+    """A 5xx answer after all retries, or an answer that is no chat completion.
+
+    `status` is the HTTP status, or None where the connection broke in the middle of the answer.
+    """
+
+    def __init__(self, message: str, calls: tuple[ModelCall, ...] = (), *, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message, calls)
 
 
 class BadRequest(ProviderError):

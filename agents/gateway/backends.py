@@ -1,0 +1,238 @@
+"""The two ways out: litellm for the providers, the openai SDK for any OpenAI-compatible URL.
+
+Both libraries are imported on the first call: importing this module needs neither them nor a
+network. litellm's exceptions are subclasses of the openai SDK's, so one translation serves both.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NoReturn, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from agents import errors
+from agents.gateway.pricing import Price
+
+T = TypeVar("T")
+
+
+class ContentRefused(Exception):
+    """The provider's content filter stopped the request: the model's refusal, not a failure."""
+
+
+@dataclass
+class Failure(Exception):
+    """A failed attempt: the error it amounts to, and what the server asked for."""
+
+    error: errors.ProviderError
+    retry_after: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+class Backend(Protocol):
+    """One way to send a chat completion. It never retries."""
+
+    @property
+    def tokens_field(self) -> str:
+        """Name of the field that bounds the answer's length."""
+
+    def send(self, body: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send a request and return the reply's JSON.
+
+        Raises:
+            Failure: the attempt failed.
+            ContentRefused: a content filter stopped it.
+        """
+
+    def price(self, model: str) -> Price | None:
+        """What the model's tokens cost, if that is known."""
+
+
+@dataclass
+class OpenAIBackend:
+    """Any server that speaks OpenAI's chat completions, through the openai SDK."""
+
+    base_url: str
+    api_key: str | None = field(repr=False)
+    _client: Any = field(default=None, init=False, repr=False)
+
+    @property
+    def tokens_field(self) -> str:
+        """OpenAI's own models refuse `max_tokens`; other servers often know nothing else."""
+        return "max_completion_tokens" if urlsplit(self.base_url).hostname == "api.openai.com" else "max_tokens"
+
+    def send(self, body: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send it; the reply is the server's JSON, not the SDK's reading of it."""
+        client = self._connect()
+        create = client.chat.completions.with_raw_response.create
+        raw = translated(lambda: create(**body, timeout=timeout_s), timeout_s)
+        try:
+            reply = json.loads(raw.text)
+        except ValueError:
+            _no_completion(raw.http_response.status_code, f"its body is no JSON: {raw.text[:120]!r}")
+        return checked(reply, raw.http_response.status_code)
+
+    def price(self, model: str) -> Price | None:
+        """Unknown: the endpoint is somebody's own."""
+        return None
+
+    def _connect(self) -> Any:
+        if self._client is None:
+            import openai
+
+            # Servers without keys want any; the SDK will not go without. It must not find one by
+            # itself either: OPENAI_API_KEY belongs to OpenAI and to no other address.
+            self._client = openai.OpenAI(base_url=self.base_url, api_key=self.api_key or "none", max_retries=0)
+        return self._client
+
+
+@dataclass
+class LiteLLMBackend:
+    """The providers that litellm knows; the model's name chooses, as in `anthropic/...` or `gemini/...`."""
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    tokens_field: str = "max_tokens"
+
+    def send(self, body: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send it; the reply is in OpenAI's form, as litellm translates it."""
+        litellm = _litellm()
+        extra = {"base_url": self.base_url, "api_key": self.api_key}
+        given = {name: value for name, value in extra.items() if value is not None}
+        reply = translated(
+            lambda: litellm.completion(**body, **given, timeout=timeout_s, num_retries=0, max_retries=0), timeout_s
+        )
+        return checked(reply.model_dump(mode="json", exclude_none=True), 200)
+
+    def price(self, model: str) -> Price | None:
+        """From the price table in litellm's own package."""
+        litellm = _litellm()
+        try:
+            info = litellm.get_model_info(model)
+        except Exception:  # noqa: BLE001  litellm raises plain `Exception` for a model that it does not know
+            return None
+        cost = [info.get("input_cost_per_token"), info.get("output_cost_per_token")]
+        if not all(isinstance(value, int | float) and value > 0 for value in cost):
+            return None  # a zero in the table means free of charge or not known, and nobody can tell which
+        return Price(Decimal(repr(cost[0])), Decimal(repr(cost[1])), f"litellm {_version('litellm')} price table")
+
+
+@functools.cache
+def _litellm() -> Any:
+    # Unless told so before its import, litellm fetches its price table from the network.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+
+    litellm.suppress_debug_info = True  # otherwise it prints advice to the terminal at each error
+    litellm.telemetry = False
+    return litellm
+
+
+def _version(distribution: str) -> str:
+    from importlib.metadata import version
+
+    return version(distribution)
+
+
+def translated(call: Callable[[], T], timeout_s: float) -> T:
+    """Run one attempt, bounded in time, and turn the SDKs' exceptions into ours.
+
+    Raises:
+        Failure: with the error that it amounts to.
+        ContentRefused: a content filter stopped it.
+    """
+    import openai
+
+    try:
+        return bounded(call, timeout_s)
+    except TimeoutError:
+        raise Failure(errors.ProviderTimeout(f"no complete answer within {timeout_s:g} s")) from None
+    except openai.APITimeoutError:
+        raise Failure(errors.ProviderTimeout(f"no answer within {timeout_s:g} s")) from None
+    except openai.APIStatusError as error:
+        raise _status_failure(error) from None
+    except openai.APIConnectionError as error:
+        cause = error.__cause__ or error
+        raise Failure(errors.NetworkError(f"no connection: {type(cause).__name__}: {cause}")) from None
+    except openai.OpenAIError as error:  # an unreadable answer, a missing key, litellm's catch-all
+        raise Failure(errors.ServerError(f"{type(error).__name__}: {error}", status=200)) from None
+
+
+def bounded(call: Callable[[], T], timeout_s: float) -> T:
+    """Run `call`, and give up on it after `timeout_s` seconds and a little.
+
+    The SDKs' timeouts bound each read from the socket, so that a server which trickles (some
+    routers send white space to keep the line open) would hold the caller for ever. The abandoned
+    thread ends with its socket; it is a daemon and keeps no process alive.
+
+    Raises:
+        TimeoutError: after `timeout_s` seconds and a quarter of a second, which lets the SDK's own
+            timeout come first.
+    """
+    answers: queue.Queue[tuple[bool, Any]] = queue.Queue(1)
+
+    def run() -> None:
+        try:
+            answers.put((True, call()))
+        except BaseException as error:  # noqa: BLE001  handed to the caller's thread, which raises it
+            answers.put((False, error))
+
+    threading.Thread(target=run, name="model-call", daemon=True).start()
+    try:
+        done, value = answers.get(timeout=timeout_s + 0.25)
+    except queue.Empty:
+        raise TimeoutError from None
+    if not done:
+        raise value
+    result: T = value
+    return result
+
+
+def _status_failure(error: Any) -> Failure | ContentRefused:
+    """What an HTTP status amounts to. `error` is an `openai.APIStatusError`, or litellm's kin of it."""
+    status = int(error.status_code)
+    message = f"HTTP {status}: {getattr(error, 'message', None) or error}"
+    code = str(getattr(error, "code", None) or "")
+    kind = type(error).__name__
+    if code.startswith(("content_filter", "content_policy")) or kind == "ContentPolicyViolationError":
+        return ContentRefused(message)
+    headers = getattr(error, "litellm_response_headers", None) or getattr(error.response, "headers", None) or {}
+    after = headers.get("retry-after")
+    if status == 429:
+        return Failure(errors.RateLimited(message), after)
+    if status in (401, 403):
+        return Failure(errors.AuthenticationFailed(message))
+    if status == 408:
+        return Failure(errors.ProviderTimeout(message), after)
+    if status >= 500:
+        return Failure(errors.ServerError(message, status=status), after)
+    return Failure(errors.BadRequest(message))
+
+
+def checked(reply: Any, status: int) -> dict[str, Any]:
+    """The reply, if it has the form of a chat completion.
+
+    Raises:
+        Failure: if it has not.
+    """
+    if not isinstance(reply, dict):
+        _no_completion(status, f"expected an object, got {type(reply).__name__}")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        _no_completion(status, f"it has no `choices`; it begins {json.dumps(reply)[:120]}")
+    if not isinstance(choices[0].get("message"), dict):
+        _no_completion(status, "its first choice has no `message`")
+    return reply
+
+
+def _no_completion(status: int, why: str) -> NoReturn:
+    raise Failure(errors.ServerError(f"HTTP {status}, but the answer is no chat completion: {why}", status=status))

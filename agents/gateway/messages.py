@@ -1,0 +1,191 @@
+"""What is asked of a model: messages of text and pictures, and the shape of the answer."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Picture
+
+from agents.calls import Purpose
+
+Mode = Literal["tool", "json_schema", "prompt"]
+"""How a structured answer is asked for: as a tool call, as `response_format`, or in words alone."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture in a message, as PNG bytes."""
+
+    png: bytes = field(repr=False)
+
+    @classmethod
+    def from_frame(cls, frame: NDArray[np.uint8], *, longest_side: int | None = None) -> Image:
+        """Encode a frame, losslessly.
+
+        Args:
+            frame: (H, W, 3) uint8, RGB.
+            longest_side: shrink the picture so that its longer side has this many pixels; it is never enlarged.
+
+        Raises:
+            ValueError: for another shape or dtype.
+        """
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
+            raise ValueError(f"a frame is (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
+        picture = Picture.fromarray(np.ascontiguousarray(frame))
+        if longest_side and max(picture.size) > longest_side:
+            scale = longest_side / max(picture.size)
+            width, height = (max(1, round(side * scale)) for side in picture.size)
+            picture = picture.resize((width, height), Picture.Resampling.LANCZOS)
+        buffer = io.BytesIO()
+        picture.save(buffer, format="PNG")
+        return cls(buffer.getvalue())
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the PNG bytes: the picture's address as an artifact."""
+        return hashlib.sha256(self.png).hexdigest()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        with Picture.open(io.BytesIO(self.png)) as picture:
+            return picture.size
+
+    def data_url(self) -> str:
+        """The picture as a `data:` URL, the form that chat completions take."""
+        return "data:image/png;base64," + base64.b64encode(self.png).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the conversation; strings and pictures in reading order."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[str | Image, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One question to a model, independent of the provider."""
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the answer, an object without `$ref`; None asks for free text."""
+    schema_name: str = "answer"
+    """Name of the tool or of the response format."""
+    schema_help: str = ""
+    """What the tool is for."""
+    mode: Mode = "tool"
+    temperature: float | None = 0.0
+    """None leaves it to the provider; reasoning models refuse any other value than their own."""
+    max_tokens: int = 1024
+    """Upper bound of the answer's length."""
+    seed: int | None = None
+    timeout_s: float = 60.0
+    """Longest wait for one attempt."""
+    repeat: int = 0
+    """Numbers repeated questions, so that the cache keeps their answers apart; it is not sent."""
+
+    @property
+    def images(self) -> dict[str, bytes]:
+        """PNG bytes of all pictures, by SHA-256."""
+        return {part.sha256: part.png for m in self.messages for part in m.parts if isinstance(part, Image)}
+
+    def body(self, model: str, *, tokens_field: str = "max_tokens", recorded: bool = False) -> dict[str, Any]:
+        """The request as a chat completion.
+
+        Args:
+            model: the model's name at the endpoint.
+            tokens_field: `max_tokens`, or `max_completion_tokens` where the endpoint wants that.
+            recorded: replace each picture by `{"artifact": sha256}`, as it is stored.
+        """
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [_message(message, recorded) for message in self.messages],
+            tokens_field: self.max_tokens,
+        }
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.seed is not None:
+            body["seed"] = self.seed
+        if self.schema is None or self.mode == "prompt":
+            return body
+        if self.mode == "tool":
+            function = {"name": self.schema_name, "description": self.schema_help, "parameters": dict(self.schema)}
+            body["tools"] = [{"type": "function", "function": function}]
+            body["tool_choice"] = {"type": "function", "function": {"name": self.schema_name}}
+        else:
+            wanted = {"name": self.schema_name, "schema": dict(self.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return body
+
+    def estimated_tokens(self) -> int:
+        """A rough upper bound of the tokens it takes, answer included, for limits that bind before sending.
+
+        Four characters of text a token, 1,500 tokens a picture (the most that the common
+        providers charge for one of up to about 1,000 x 1,000 pixels).
+        """
+        text = sum(len(part) for m in self.messages for part in m.parts if isinstance(part, str))
+        pictures = sum(isinstance(part, Image) for m in self.messages for part in m.parts)
+        schema = len(str(self.schema)) if self.schema else 0
+        return (text + schema) // 4 + 1_500 * pictures + self.max_tokens
+
+
+def _message(message: Message, recorded: bool) -> dict[str, Any]:
+    if all(isinstance(part, str) for part in message.parts):
+        return {"role": message.role, "content": "\n\n".join(str(part) for part in message.parts)}
+    return {"role": message.role, "content": [_part(part, recorded) for part in message.parts]}
+
+
+def _part(part: str | Image, recorded: bool) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if recorded:
+        return {"artifact": part.sha256}
+    return {"type": "image_url", "image_url": {"url": part.data_url()}}
+
+
+def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON schema with its `$defs` put in place of the `$ref`s, which many endpoints do not resolve.
+
+    Titles and OpenAPI's `discriminator` go as well: they repeat what the schema says already, and
+    the latter refers to the `$defs`.
+
+    Raises:
+        ValueError: for a schema that contains itself, or a `$ref` to somewhere else.
+    """
+    definitions = schema.get("$defs", {})
+
+    def resolve(node: Any, inside: Sequence[str]) -> Any:
+        if isinstance(node, list):
+            return [resolve(item, inside) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        if "$ref" in node:
+            name = str(node["$ref"]).removeprefix("#/$defs/")
+            if name not in definitions or name in inside:
+                why = "contains itself" if name in inside else "is not among its $defs"
+                raise ValueError(f"schema cannot be written out: {node['$ref']!r} {why}")
+            beside = {key: value for key, value in node.items() if key != "$ref"}
+            return resolve({**definitions[name], **beside}, [*inside, name])
+        kept: dict[str, Any] = {}
+        for key, value in node.items():
+            if key in {"$defs", "discriminator"} or (key == "title" and isinstance(value, str)):
+                continue
+            if key == "properties":  # names chosen by the author: `title` may be one of them
+                kept[key] = {name: resolve(item, inside) for name, item in value.items()}
+            else:
+                kept[key] = value if key in {"enum", "const", "default", "examples"} else resolve(value, inside)
+        return kept
+
+    result: dict[str, Any] = resolve(schema, [])
+    return result

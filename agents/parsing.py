@@ -1,0 +1,225 @@
+"""From a model's text to an action: tolerant of form, strict about content. Nothing is ever evaluated."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from agents.errors import UnreadableReply
+from environments.actions import Action, NativeActions, TypedActions
+from environments.errors import InvalidAction
+
+MAX_CHARACTERS = 100_000
+"""Longer replies are refused unread: an action takes a few hundred characters."""
+MAX_DEPTH = 40
+"""Deepest nesting; json and ast recurse, and a hostile text would exhaust the stack."""
+_MAX_WORK = 1_000_000
+"""Characters looked at before the search is given up: unclosed brackets make it quadratic."""
+
+_FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\n(.*?)(?:\n[ \t]*)?```", re.DOTALL)
+_OPEN = {"{": "}", "[": "]"}
+_NOTHING = object()
+
+
+def read_json(text: str) -> dict[str, Any] | list[Any]:
+    """The one JSON object or array that a text holds.
+
+    Accepted around it: prose, code fences; within it: trailing commas, single quotes, and Python's
+    True, False and None. If there are several values the last object counts (or, without objects,
+    the last array), since models think first and answer last; code fences go before bare text.
+
+    Raises:
+        UnreadableReply: if there is none, it is cut off, or it is no JSON even with that tolerance.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableReply([f"the reply has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
+    whole = _load(text.strip())
+    if whole is not _NOTHING:
+        return _finite(whole)
+    for body in [*reversed(_FENCE.findall(text)), text]:
+        values = [value for value in map(_load, _spans(body)) if value is not _NOTHING]
+        if values:
+            objects = [value for value in values if isinstance(value, dict)]
+            return _finite((objects or values)[-1])
+    raise UnreadableReply([_why_not(text)])
+
+
+def read_action(text: str, actions: TypedActions | NativeActions) -> tuple[Action, str]:
+    """The action and the rationale of a reply of the form {"rationale": ..., "action": ...}.
+
+    A bare action is taken too, if it is valid as it stands.
+
+    Returns:
+        The action in canonical JSON and the rationale ("" if there is none).
+
+    Raises:
+        UnreadableReply: with one line per fault.
+    """
+    value = _arguments(read_json(text))
+    rationale = ""
+    if isinstance(value, dict) and "action" in value:
+        said = value.get("rationale", "")
+        rationale = said if isinstance(said, str) else json.dumps(said)
+        bare = {key: item for key, item in value.items() if key != "rationale"}
+        value = _inner(bare, actions)
+    elif isinstance(value, dict):
+        value = {key: item for key, item in value.items() if key != "rationale" or "rationale" in _fields(actions)}
+    try:
+        return actions.parse(value), rationale
+    except InvalidAction as error:
+        raise UnreadableReply(error.problems) from None
+
+
+def _arguments(value: Any) -> Any:
+    """The arguments of a tool call that a server without a tool parser left in the text."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str) and len(value) == 2:
+        for key in ("arguments", "parameters"):
+            if isinstance(value.get(key), dict):
+                return value[key]
+    return value
+
+
+def _inner(value: dict[str, Any], actions: TypedActions | NativeActions) -> Any:
+    """What stands under "action"; the whole object where the action itself has a field of that name."""
+    inner = value["action"]
+    if isinstance(inner, str):  # an object written as a string, as some tool callers do
+        loaded = _load(inner.strip())
+        inner = inner if loaded is _NOTHING else loaded
+    if actions_accept(actions, inner) or not actions_accept(actions, value):
+        return inner
+    return value
+
+
+def actions_accept(actions: TypedActions | NativeActions, value: Any) -> bool:
+    """Whether a value is a valid action."""
+    try:
+        actions.parse(value)
+    except InvalidAction:
+        return False
+    return True
+
+
+def _fields(actions: TypedActions | NativeActions) -> set[str]:
+    return set(actions.model.model_fields) if isinstance(actions, TypedActions) else set()
+
+
+def _load(text: str) -> Any:
+    """An object or array from text that holds nothing else; `_NOTHING` if it is none."""
+    if not text or text[0] not in _OPEN or text[-1] != _OPEN[text[0]] or _depth(text) > MAX_DEPTH:
+        return _NOTHING
+    for candidate in (text, _without_trailing_commas(text)):
+        try:
+            return json.loads(candidate)
+        except ValueError:
+            continue
+    try:  # literals only: names, calls and operators are errors
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's opinion of the escapes in a model's text
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return _NOTHING
+    return value if _is_json(value) else _NOTHING
+
+
+def _spans(text: str) -> Iterator[str]:
+    """The balanced {...} and [...] of a text, outermost first, in reading order."""
+    at = work = 0
+    while work < _MAX_WORK:
+        begin = min((i for i in (text.find("{", at), text.find("[", at)) if i >= 0), default=-1)
+        if begin < 0:
+            return
+        end = _end(text, begin)
+        work += (end or len(text)) - begin
+        if end is None:
+            at = begin + 1
+            continue
+        span = text[begin:end]
+        if _load(span) is _NOTHING and len(span) > 2:
+            at = begin + 1  # prose in brackets may hold the value further in
+            continue
+        yield span
+        at = end
+
+
+def _end(text: str, begin: int) -> int | None:
+    """Index just after the bracket that closes the one at `begin`; None if there is none."""
+    closers: list[str] = []
+    quote = ""
+    skip = False
+    for i in range(begin, len(text)):
+        char = text[i]
+        if skip:
+            skip = False
+        elif quote:
+            skip = char == "\\"
+            quote = "" if char == quote else quote
+        elif char == '"' or (char == "'" and text[i - 1] in "{[:, \n\t("):
+            quote = char
+        elif char in _OPEN:
+            closers.append(_OPEN[char])
+        elif char in "]}":
+            if char != closers.pop():
+                return None
+            if not closers:
+                return i + 1
+    return None
+
+
+def _depth(text: str) -> int:
+    """Deepest nesting of brackets, those within strings included: an upper bound."""
+    depth = deepest = 0
+    for char in text:
+        if char in "{[(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "}])":
+            depth -= 1
+    return deepest
+
+
+def _without_trailing_commas(text: str) -> str:
+    """Drop commas before a closing bracket, outside double-quoted strings."""
+    return re.sub(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', lambda m: m[1] or m[2], text, flags=re.DOTALL)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a Python literal is a JSON value (no sets, tuples, bytes, complex numbers)."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(_is_json(item) for item in value)
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _finite(value: Any) -> dict[str, Any] | list[Any]:
+    """Refuse NaN and infinities, which `json` reads and JSON does not have, and lone surrogates."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            raise UnreadableReply([f"{item} is not a number in JSON"])
+        if isinstance(item, str) and any("\ud800" <= char <= "\udfff" for char in item):
+            raise UnreadableReply(["a string holds half of a surrogate pair, which is no character"])
+        if isinstance(item, dict):
+            stack += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            stack += item
+    result: dict[str, Any] | list[Any] = value
+    return result
+
+
+def _why_not(text: str) -> str:
+    if not text.strip():
+        return "the reply is empty"
+    if not any(char in text for char in _OPEN):
+        return "the reply holds no JSON object"
+    if text.count("{") > text.count("}") or text.count("[") > text.count("]"):
+        return "the JSON object is not closed: the reply seems to be cut off"
+    if _depth(text) > MAX_DEPTH:
+        return f"the JSON is nested more than {MAX_DEPTH} deep"
+    return "the reply holds no readable JSON object"
