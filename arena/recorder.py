@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,7 @@ class Recorder:
         self._attempt = attempt
         self._try_no = try_no
         self._scratch = tempfile.TemporaryDirectory(dir=scratch, prefix="episode-")
+        self._path = Path(self._scratch.name) / "episode.mp4"
         self._video: VideoWriter | None = None
         self._fps = 0
         self._n_steps = 0
@@ -49,15 +51,7 @@ class Recorder:
         self._recorded: list[Step] = []
 
     def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._video is not None:
-            self._video.abort()
-        self._scratch.cleanup()
-
-    def begin(self, env: ArenaEnv, observation: Views) -> None:
-        """Open the episode's row, or the one that an interruption left open, and record the first frame."""
+        """Open the episode's row, or the one that an interruption left open."""
         attempt = self._attempt
         self._store.begin_episode(
             Episode(
@@ -74,6 +68,15 @@ class Recorder:
                 lesson_id=attempt.lesson_id,
             )
         )
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._video is not None:
+            self._video.abort()
+        self._scratch.cleanup()
+
+    def begin(self, env: ArenaEnv, observation: Views) -> None:
+        """Record the first frame, and read what an interrupted process left."""
         self._recorded = self._store.steps(self.episode_id)
         self._known = {truth.milestone_id for truth in self._store.truths(self.episode_id)} if self._recorded else set()
         self._fps = int(env.metadata["render_fps"])
@@ -98,7 +101,7 @@ class Recorder:
         frame = observation[env.main_view]
         if self._video is None:
             height, width = frame.shape[:2]
-            self._video = VideoWriter(Path(self._scratch.name) / "episode.mp4", fps=self._fps, size=(width, height))
+            self._video = VideoWriter(self._path, fps=self._fps, size=(width, height))
         self._video.write(frame)
         self.n_frames += 1
         for milestone in sorted(env.milestones() - self._reached):
@@ -142,7 +145,7 @@ class Recorder:
             raise RuntimeError("finish() before begin()")
         video, self._video = self._video, None
         info = video.close()
-        sha = self._store.put_artifact(info.path, "video/mp4")
+        sha = self._store.put_artifact(self._path, "video/mp4")
         self._write_fault(env)
         self._store.finish_episode(
             self.episode_id,
@@ -154,14 +157,18 @@ class Recorder:
             n_steps=self._n_steps,
             state_hash=env.state_hash(),
             video=sha,
-            video_info={
-                "fps": self._fps,
-                "n_frames": self.n_frames,
-                "width": info.width,
-                "height": info.height,
-                "codec": "h264",
-            },
+            video_info=asdict(info),
             summary=self._summarise(),
+        )
+
+    def fail(self, error: Exception) -> None:
+        """The machine failed: the episode ends unscored, and its next try is a row of its own."""
+        self._store.finish_episode(
+            self.episode_id,
+            outcome=str(Outcome.INFRASTRUCTURE_ERROR),
+            outcome_detail=f"{type(error).__name__}: {error}",
+            scored=False,
+            n_steps=self._n_steps,
         )
 
     def _write_fault(self, env: ArenaEnv) -> None:

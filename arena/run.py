@@ -16,6 +16,7 @@ from arena import judging, plan
 from arena.experiment import Experiment
 from arena.identity import digest
 from arena.judging import JudgeConfig
+from arena.location import Location
 from arena.plan import Attempt, Plan, Trial
 from arena.trial import is_done
 from arena.workers import Job, Progress, play_trials
@@ -51,12 +52,19 @@ def status(store: Store, wanted: Plan) -> Status:
     first = [*wanted.tutorials.values(), *(trial.first for trial in wanted.trials)]
     tries = store.latest_tries([attempt.identity for attempt in first])
     tutorials = [attempt for attempt in wanted.tutorials.values() if not is_done(tries.get(attempt.identity))]
-    trials = [trial for trial in wanted.trials if not _trial_done(store, wanted, trial, tries.get(trial.first.identity))]
+    trials = [
+        trial for trial in wanted.trials if not _trial_done(store, wanted, trial, tries.get(trial.first.identity))
+    ]
     return Status(tutorials, trials, len(first) - len(tutorials) - len(trials))
 
 
 def run(
-    experiment: Experiment, store: Store, data: Path, *, workers: int | None = None, observer: Observer | None = None
+    experiment: Experiment,
+    store: Store,
+    location: Location,
+    *,
+    workers: int | None = None,
+    observer: Observer | None = None,
 ) -> str:
     """Play what is left of an experiment and return the run's id.
 
@@ -66,7 +74,7 @@ def run(
     Args:
         experiment: The validated experiment.
         store: Where the results go.
-        data: A local folder for unfinished videos; cleaned of what dead processes left.
+        location: The same place, for the workers to open; its scratch folder takes unfinished videos.
         workers: Processes; None takes the processors, 0 plays in this process.
         observer: Told about the plan and about every finished trial.
 
@@ -74,7 +82,7 @@ def run(
         RunBusy: if another process is at this run.
     """
     wanted = plan.build(experiment)
-    scratch = data / "scratch"
+    scratch = location.scratch
     with store.run_lock(wanted.run_id):
         _clean(scratch)
         store.begin_run(
@@ -85,7 +93,7 @@ def run(
         left = status(store, wanted)
         if observer:
             observer.planned(wanted, done=left.done)
-        job = Job(database=store.database, artifacts=store.artifacts_url, plan=wanted, scratch=scratch / str(os.getpid()))
+        job = Job(location=location, plan=wanted, scratch=scratch / str(os.getpid()))
         count = len(os.sched_getaffinity(0)) if workers is None else workers
         tell = observer.finished if observer else lambda progress: None
         try:

@@ -95,12 +95,7 @@ class TrialRunner:
             except (InfrastructureError, NotReproduced) as error:
                 log.warning("%s: %s: %s", recorder.episode_id, type(error).__name__, error)
                 self.close()  # a broken display or renderer must not meet the next try
-                self._store.finish_episode(
-                    recorder.episode_id,
-                    outcome=str(Outcome.INFRASTRUCTURE_ERROR),
-                    outcome_detail=f"{type(error).__name__}: {error}",
-                    scored=False,
-                )
+                recorder.fail(error)
         return self._store.episode(f"{attempt.identity}-{try_no}")
 
     def _environment(self, attempt: Attempt) -> ArenaEnv:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from arena.location import Location
 from arena.plan import Plan, Trial
 from arena.trial import TrialRunner
 from storage.models import Episode
@@ -30,8 +31,7 @@ MAX_CRASHES = 5
 class Job:
     """What every worker needs to know."""
 
-    database: str
-    artifacts: str
+    location: Location
     plan: Plan
     scratch: Path
 
@@ -107,7 +107,7 @@ def _start_worker(job: Job, lifeline: Connection) -> None:
     if parent is not None:
         sentinels.append(parent.sentinel)
     threading.Thread(target=_end_with, args=(sentinels,), daemon=True).start()
-    store = Store.open(job.database, job.artifacts, migrate=False)
+    store = job.location.open(migrate=False)
     _runner = TrialRunner(store, job.plan, job.scratch)
 
 

@@ -1,0 +1,68 @@
+"""Does the instrument measure what is known? The `calibrated` agent's gain, beside its declared one."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.leaderboard import TUTORIAL
+from arena.statistics import Interval, ratio_difference
+from storage.models import Episode
+from storage.store import Store
+
+NOTE = "followed_expert"
+"""The note in which the agent says, step by step, whether it played the expert's action."""
+
+
+class Calibration(NamedTuple):
+    """One calibrated agent on one task and space (or on all of a run)."""
+
+    place: str
+    known: float
+    """The declared rise of the probability of an expert action after a lesson."""
+    measured: Interval
+    """The rise of the rate of expert actions, pooled over steps, bootstrapped over episodes."""
+
+    @property
+    def inside(self) -> bool:
+        """Whether the known value lies in the measured interval."""
+        return self.measured.low <= self.known <= self.measured.high
+
+    def __str__(self) -> str:
+        low, high = self.measured.low, self.measured.high
+        word = "inside" if self.inside else "OUTSIDE"
+        return (
+            f"calibration {self.place}: gain after a lesson {self.measured.estimate:+.3f} [{low:+.3f}, {high:+.3f}], "
+            f"known {self.known:+.3f}: {word}"
+        )
+
+
+def calibration(store: Store, run_id: str) -> list[Calibration]:
+    """Compare declared and measured gains of every calibrated agent of a run: in all, and per task and space."""
+    links = [link for link in store.plan(run_id) if link.condition != TUTORIAL]
+    episodes = store.latest_tries({link.identity for link in links})
+    groups: dict[tuple[str, float], dict[bool, list[Episode]]] = defaultdict(lambda: {False: [], True: []})
+    for episode in sorted(episodes.values(), key=lambda episode: episode.id):
+        gain = episode.spec["agent"].get("gain")
+        if gain is None or NOTE not in episode.summary.get("notes", {}):
+            continue
+        for place in ("in all", f"{episode.task_id} {episode.space}"):
+            groups[place, float(gain)][episode.round > 0].append(episode)
+    return [
+        Calibration(place, gain, _gain(place, rounds[False], rounds[True]))
+        for (place, gain), rounds in sorted(groups.items())
+        if rounds[False] and rounds[True]
+    ]
+
+
+def _gain(place: str, before: list[Episode], after: list[Episode]) -> Interval:
+    rng = np.random.default_rng(zlib.crc32(place.encode()))
+    return ratio_difference(_counts(before), _counts(after), rng)
+
+
+def _counts(episodes: list[Episode]) -> tuple[list[float], list[float]]:
+    notes = [episode.summary["notes"][NOTE] for episode in episodes]
+    return [float(note["true"]) for note in notes], [float(note["n"]) for note in notes]

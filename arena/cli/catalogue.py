@@ -1,0 +1,71 @@
+"""`arena tasks` and `arena agents`: what there is to play, and who can play it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+import agents
+import environments
+from arena.cli.common import AsJson, console, print_json
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this file."""
+    app.command("tasks")(list_tasks)
+    app.command("agents")(list_agents)
+
+
+def list_tasks(
+    pattern: Annotated[str, typer.Argument(help="A glob over ids, for example 'games/*'.")] = "*",
+    as_json: AsJson = False,
+) -> None:
+    """List the tasks, their action spaces and milestones."""
+    found = environments.match(pattern)
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": task.id,
+                    "title": task.title,
+                    "goal": task.goal,
+                    "category": task.category,
+                    "tier": task.tier,
+                    "spaces": list(task.spaces),
+                    "max_steps": task.max_steps,
+                    "milestones": [{"id": m.id, "text": m.text, "after": list(m.after)} for m in task.milestones],
+                }
+                for task in found
+            ]
+        )
+        return
+    table = Table("task", "category", "tier", "spaces", "steps", "milestones", header_style="bold")
+    for task in found:
+        table.add_row(
+            task.id,
+            task.category,
+            task.tier,
+            ", ".join(task.spaces),
+            str(task.max_steps),
+            ", ".join(m.id for m in task.milestones),
+        )
+    console.print(table)
+
+
+def list_agents(as_json: AsJson = False) -> None:
+    """List the agents and their options."""
+    found = agents.describe()
+    if as_json:
+        print_json(found)
+        return
+    table = Table("agent", "what it is", "options", header_style="bold")
+    for agent in found:
+        summary = agent["summary"] + (f"\n[dim]instrument: {agent['instrument']}[/]" if agent["instrument"] else "")
+        options = ", ".join(
+            f"{option['name']}" if option["required"] else f"{option['name']}={option['default']}"
+            for option in agent["options"]
+        )
+        table.add_row(agent["name"], summary, options)
+    console.print(table)

@@ -1,0 +1,52 @@
+"""The progress bar of a run, on standard error: standard output belongs to the results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from arena.plan import Plan
+from arena.workers import Progress as Finished
+
+
+class ProgressBar:
+    """Implements `arena.run.Observer`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("[dim]{task.fields[note]}"),
+            console=console,
+        )
+        self._task = self._bar.add_task("planning", total=None, note="")
+        self._outcomes: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def planned(self, plan: Plan, *, done: int) -> None:
+        """Show what is to be done; say what is reused."""
+        total = len(plan.trials) + len(plan.tutorials)
+        if done:
+            self._console.print(f"{plan.run_id}: {done} of {total} trials are done already and are not repeated")
+        self._bar.update(self._task, total=total, completed=done, description="trials")
+
+    def finished(self, progress: Finished) -> None:
+        """Advance, and name what was just played."""
+        self._outcomes.update(str(outcome) for _, outcome, _ in progress.episodes)
+        spec = progress.trial.first.spec
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common(4))
+        self._bar.update(self._task, advance=1, note=f"{spec['task']} {spec['space']} | {counts}")

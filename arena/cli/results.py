@@ -1,0 +1,108 @@
+"""`arena runs`, `arena leaderboard` and `arena show`: reading what was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from arena.cli.common import Artifacts, AsJson, Database, console, leaderboard_table, location, plain, print_json
+from arena.leaderboard import leaderboard
+from storage.models import Base
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this file."""
+    app.command("runs")(list_runs)
+    app.command("leaderboard")(show_leaderboard)
+    app.command("show")(show_episode)
+
+
+def list_runs(database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
+    """List the runs in the database."""
+    with location(database, artifacts).open() as store:
+        runs = [(run, len({link.identity for link in store.plan(run.id)})) for run in store.runs()]
+    if as_json:
+        print_json([{**_columns(run), "episodes": count} for run, count in runs])
+        return
+    if not runs:
+        console.print("No runs yet. `arena demo` makes one.")
+        return
+    table = Table("run", "status", "episodes", "begun", header_style="bold")
+    for run, count in runs:
+        table.add_row(run.id, run.status, str(count), f"{run.created_at:%Y-%m-%d %H:%M} UTC")
+    console.print(table)
+
+
+def show_leaderboard(
+    run: Annotated[str, typer.Argument(help="Run id, or its beginning.", show_default=False)],
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the leaderboard of a run, with 95 % intervals."""
+    with location(database, artifacts).open() as store:
+        board = leaderboard(store, run)
+    if as_json:
+        print_json(board.to_json())
+    else:
+        console.print(leaderboard_table(board))
+
+
+def show_episode(
+    episode: Annotated[str, typer.Argument(help="Episode id, or its beginning.", show_default=False)],
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one episode: its outcome, milestones, diagnoses, and every step."""
+    with location(database, artifacts).open() as store:
+        row = store.episode(episode)
+        parts: dict[str, list[Any]] = {
+            "steps": store.steps(row.id),
+            "calls": store.calls(row.id),
+            "truths": store.truths(row.id),
+            "verdicts": store.verdicts(row.id),
+            "lessons": store.lessons(row.id),
+            "faults": store.faults(row.id),
+            "diagnoses": store.diagnoses(row.id),
+            "interventions": store.interventions(row.id),
+        }
+    if as_json:
+        print_json({**_columns(row), **{name: [_columns(item) for item in items] for name, items in parts.items()}})
+        return
+    head = Table.grid(padding=(0, 2))
+    score = "-" if row.score is None else f"{row.score:.1f}" + ("" if row.scored else " (not scored)")
+    for name, value in (
+        ("episode", row.id),
+        ("task", f"{row.task_id} ({row.space}), seed {row.seed}, round {row.round}"),
+        ("agent", row.agent),
+        ("outcome", f"{row.outcome or row.status} {row.outcome_detail}"),
+        ("score", score),
+        ("milestones", ", ".join(f"{truth.milestone_id}@{truth.step_index}" for truth in parts["truths"]) or "-"),
+        *(("fault", f"{fault.fault_type} {fault.kind} at step {fault.onset_step}") for fault in parts["faults"]),
+        *(
+            ("diagnosis", f"after step {d.step_index}: {d.verdict} {d.fault_type or ''} by {d.diagnoser}")
+            for d in parts["diagnoses"]
+        ),
+        *(
+            ("rollback", f"after step {i.at_step} to step {i.to_step}, exact: {i.exact}")
+            for i in parts["interventions"]
+        ),
+        *(("lesson", lesson.text) for lesson in parts["lessons"]),
+    ):
+        head.add_row(plain(name), plain(str(value)))
+    console.print(head)
+    table = Table("step", "branch", "action", "status", "score", "what was said", header_style="bold")
+    for step in parts["steps"]:
+        said = " ".join(part for part in (step.reason, step.rationale) if part)
+        table.add_row(
+            str(step.index), str(step.branch), plain(str(step.action)), step.status, f"{step.score:.1f}", plain(said)
+        )
+    console.print(table)
+
+
+def _columns(row: Base) -> dict[str, Any]:
+    return {field.name: getattr(row, field.name) for field in fields(row)}  # type: ignore[arg-type]

@@ -1,0 +1,102 @@
+"""`arena plan` and `arena run`: what an experiment file would do, and doing it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from arena import plan, run
+from arena.cli.common import Artifacts, AsJson, Database, console, errors, leaderboard_table, location, print_json
+from arena.cli.progress import ProgressBar
+from arena.experiment import Experiment, load
+from arena.leaderboard import leaderboard
+from arena.location import Location
+
+File = Annotated[Path, typer.Argument(help="The experiment file (YAML).", show_default=False)]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", "-j", min=0, help="Processes.  [default: one per processor]", show_default=False),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this file."""
+    app.command("plan")(show_plan)
+    app.command("run")(run_file)
+
+
+def show_plan(file: File, database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
+    """Show the episodes that an experiment file asks for, and which of them are done."""
+    wanted = plan.build(load(file))
+    with location(database, artifacts).open() as store:
+        left = run.status(store, wanted)
+    pending = {attempt.identity for attempt in left.pending_tutorials} | {t.first.identity for t in left.pending_trials}
+    if as_json:
+        print_json(
+            {
+                "run": wanted.run_id,
+                "done": left.done,
+                "pending": len(pending),
+                "trials": [
+                    {
+                        "identity": trial.first.identity,
+                        "conditions": [condition.label for condition in trial.conditions],
+                        "agent": trial.first.agent.label,
+                        "spec": trial.first.spec,
+                        "done": trial.first.identity not in pending,
+                    }
+                    for trial in wanted.trials
+                ],
+                "tutorials": [
+                    {"identity": attempt.identity, "spec": attempt.spec, "done": attempt.identity not in pending}
+                    for attempt in wanted.tutorials.values()
+                ],
+            }
+        )
+        return
+    table = Table("task", "space", "agent", "conditions", "seeds", "done", header_style="bold")
+    total: Counter[tuple[str, ...]] = Counter()
+    done: Counter[tuple[str, ...]] = Counter()
+    for trial in wanted.trials:
+        spec = trial.first.spec
+        cell = (spec["task"], spec["space"], trial.first.agent.label, ", ".join(c.label for c in trial.conditions))
+        total[cell] += 1
+        done[cell] += trial.first.identity not in pending
+    for attempt in wanted.tutorials.values():
+        cell = (attempt.spec["task"], attempt.spec["space"], attempt.agent.label, "tutorial")
+        total[cell] += 1
+        done[cell] += attempt.identity not in pending
+    for cell in sorted(total):
+        table.add_row(*cell, str(total[cell]), str(done[cell]))
+    console.print(table)
+    console.print(
+        f"run {wanted.run_id}: {left.done} of {total.total()} trials done; retries are added where a first attempt fails"
+    )
+
+
+def run_file(
+    file: File, database: Database = None, artifacts: Artifacts = None, workers: Workers = None, as_json: AsJson = False
+) -> None:
+    """Run an experiment file. The same command continues after any interruption."""
+    play(load(file), location(database, artifacts), workers=workers, as_json=as_json)
+
+
+def play(experiment: Experiment, place: Location, *, workers: int | None = None, as_json: bool = False) -> str:
+    """Run an experiment with a progress bar, print its leaderboard, return its run id."""
+    with place.open() as store:
+        try:
+            with ProgressBar(errors) as bar:
+                run_id = run.run(experiment, store, place, workers=workers, observer=bar)
+        except KeyboardInterrupt:
+            errors.print("Interrupted. The same command goes on from here.")
+            raise typer.Exit(130) from None
+        board = leaderboard(store, run_id)
+    if as_json:
+        print_json(board.to_json())
+    else:
+        console.print(leaderboard_table(board))
+    return run_id

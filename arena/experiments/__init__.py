@@ -1,0 +1,8 @@
+"""The built-in experiments, as files: they are read like anybody's own."""
+
+from importlib import resources
+
+
+def text(name: str) -> str:
+    """The YAML text of a built-in experiment: `demo` or `demo-quick`."""
+    return (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,41 @@
+"""Where results are kept: a database, a place for artifacts, a local folder for work in progress."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from storage.store import Store
+
+DEFAULT_FOLDER = "arena-data"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place that every process of a run can open."""
+
+    database: str = field(repr=False)
+    """SQLite path or SQLAlchemy URL; it may hold a password, so it is never shown."""
+    artifacts: str
+    scratch: Path
+    """Local folder for unfinished videos."""
+
+    @classmethod
+    def of(cls, database: str | None = None, artifacts: str | None = None) -> Location:
+        """The place named by arguments, by ARENA_DB and ARENA_ARTIFACTS, or `./arena-data`."""
+        folder = Path(os.environ.get("ARENA_DATA", DEFAULT_FOLDER)).absolute()
+        database = database or os.environ.get("ARENA_DB") or str(folder / "arena.db")
+        if "://" not in database:
+            folder = Path(database).absolute().parent
+            database = str(Path(database).absolute())
+        artifacts = artifacts or os.environ.get("ARENA_ARTIFACTS") or str(folder / "artifacts")
+        return cls(database, artifacts, folder / "scratch")
+
+    def open(self, *, migrate: bool = True) -> Store:
+        """Open the store.
+
+        Raises:
+            StorageError: with what is wrong with the database or the artifact folder.
+        """
+        return Store.open(self.database, self.artifacts, migrate=migrate)
