@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -12,12 +13,14 @@ from gymnasium import spaces
 from environments.actions.gui import GuiAction
 from environments.actions.spec import Action, TypedActions
 from environments.env import ArenaEnv, Frame, Views
-from environments.errors import InvalidSnapshot
+from environments.errors import DisplayError, InvalidSnapshot
 from environments.game import FRAME_SIZE, Game
 from environments.task import ActionSpace, Task
 
 if TYPE_CHECKING:
     from environments.desktop import Desktop
+
+T = TypeVar("T")
 
 
 def make_game(task: Task, space: ActionSpace) -> GameEnv:
@@ -77,7 +80,8 @@ class GameEnv(ArenaEnv):
         illegal: str | None = None
         if not self.game.over:
             if self.space == ActionSpace.GUI:
-                refusals = [self.game.on_input(event) for event in self._screen().perform(parsed)]
+                events = self._on_screen(lambda screen: screen.perform(parsed))
+                refusals = [self.game.on_input(event) for event in events]
                 illegal = next((reason for reason in refusals if reason), None)
             else:
                 illegal = self.game.apply(parsed)
@@ -130,6 +134,7 @@ class GameEnv(ArenaEnv):
         if self._desktop is not None:
             self._desktop.close()
             self._desktop = None
+            self._shown = -1
 
     def _get_state(self) -> bytes:
         state = {
@@ -157,6 +162,18 @@ class GameEnv(ArenaEnv):
         self._pending = []
         self.moment += 1
 
+    def _on_screen(self, use: Callable[[Desktop], T]) -> T:
+        """Use the private desktop; after a failure it is gone, and the next use starts another.
+
+        Raises:
+            DisplayError: if the display failed.
+        """
+        try:
+            return use(self._screen())
+        except DisplayError:
+            self.close()
+            raise
+
     def _screen(self) -> Desktop:
         """The private desktop, started on first use, showing the present moment."""
         if self._desktop is None:
@@ -170,4 +187,4 @@ class GameEnv(ArenaEnv):
         return self._desktop
 
     def _grab(self) -> Frame:
-        return self._screen().grab()
+        return self._on_screen(lambda screen: screen.grab())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,8 +53,12 @@ class TypedActions(spaces.Space[dict[str, Any]]):
             raise InvalidAction([_explain(item) for item in error.errors(include_url=False)]) from None
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of one action, `$ref`s included."""
-        return self.model.model_json_schema()
+        """JSON schema of one action, `$ref`s included; the caller's own copy."""
+        return copy.deepcopy(self._schema)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        return self.model.model_json_schema()  # 5 ms for the GUI's: too dear for every sample
 
     def help(self) -> str:
         """The docstring of the model: what a player is told about acting."""
@@ -60,7 +66,7 @@ class TypedActions(spaces.Space[dict[str, Any]]):
 
     def sample(self, mask: Any = None, probability: Any = None) -> dict[str, Any]:
         """A random valid action, uniform over variants and enumerated values."""
-        return self.parse(sample_schema(self.schema(), self.np_random))
+        return self.parse(sample_schema(self._schema, self.np_random))
 
     def contains(self, x: Any) -> bool:
         """Whether the schema accepts `x`."""

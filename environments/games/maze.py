@@ -205,7 +205,9 @@ class Maze(Game):
         return self._to_door[self.player] if self.has_key else self._to_key[self.player] + self._to_door[self.key]
 
     def _exits(self, cell: Cell) -> Iterator[Cell]:
-        return (neighbour(cell, way) for way in self.ways.get(cell, ()))
+        # In the order of STEPS: that of a set of strings differs between processes.
+        ways = self.ways.get(cell, ())
+        return (neighbour(cell, way) for way in STEPS if way in ways)
 
     def _exits_locked(self, cell: Cell) -> Iterator[Cell]:
         return (after for after in self._exits(cell) if after != self.door)

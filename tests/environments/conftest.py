@@ -1,0 +1,50 @@
+"""What the tests of this room share: environments that are closed again, and episodes to play in them."""
+
+import hashlib
+import shutil
+
+import pytest
+
+import environments
+
+GAMES = ("games/snake-v1", "games/2048-v1", "games/maze-v1")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs a display where there is none."""
+    if shutil.which("Xvfb") is None:
+        for item in items:
+            if item.get_closest_marker("display"):
+                item.add_marker(pytest.mark.skip(reason="Xvfb is not installed (apt install xvfb)"))
+
+
+@pytest.fixture(params=GAMES)
+def game_id(request):
+    return request.param
+
+
+@pytest.fixture
+def make_env():
+    """`environments.make`, with every environment closed at the end of the test."""
+    made = []
+
+    def make(task_id, space="semantic", seed=None):
+        env = environments.make(task_id, space)
+        made.append(env)
+        if seed is not None:
+            env.reset(seed=seed)
+        return env
+
+    yield make
+    for env in made:
+        env.close()
+
+
+@pytest.fixture
+def digest():
+    """SHA-256 of a frame."""
+
+    def of(frame):
+        return hashlib.sha256(frame.tobytes()).hexdigest()
+
+    return of
