@@ -48,7 +48,8 @@ class Desktop:
         title: title of the window.
         tap_ms: how long a tapped key or button stays down, in milliseconds of wall time. The
             window here needs none; programs that poll their input want 60.
-        timeout_s: how long any one call may take, in seconds, before the display counts as hung.
+        timeout_s: how long any one call may take, in seconds, before the display counts as hung
+            (the start may take 30 s).
 
     Raises:
         DisplayError: if Xvfb or a library is missing, or the display fails its input test.

@@ -19,6 +19,7 @@ from environments.desktop.xvfb import describe_exit, last_line, remove_leftovers
 from environments.errors import DisplayError
 
 _WORKER = Path(__file__).with_name("worker.py")
+_START_S = 30.0
 _CLOSE_S = 5.0
 
 
@@ -33,14 +34,13 @@ class WorkerProcess:
         size: width and height of the screen in pixels.
         title: title of the window.
         tap_ms: how long a tap stays down, in milliseconds.
-        timeout_s: how long any answer may take, in seconds; the first one includes the start.
+        timeout_s: how long any answer may take, in seconds (the start: 30 s).
 
     Raises:
         DisplayError: if no working display came about; says why.
     """
 
     def __init__(self, size: tuple[int, int], title: str, tap_ms: int, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
         self._asked = 0
         self._failure: str | None = None
         width, height = size
@@ -51,7 +51,7 @@ class WorkerProcess:
         """The picture on its way in or out: (height, width) pixels of four bytes, blue first."""
         # Whole messages, never torn ones: an interrupt in the middle of `recv` loses nothing.
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._channel.settimeout(timeout_s)
+        self._channel.settimeout(_START_S)
         options = {"size": size, "title": title, "tap_ms": tap_ms, "parent": os.getpid()}
         options |= {"channel": theirs.fileno(), "picture": picture}
         self._process = subprocess.Popen(
@@ -68,6 +68,7 @@ class WorkerProcess:
         self.close = weakref.finalize(self, _end, os.getpid(), self._process, self._channel, self._log, self._server)
         """End worker and server; safe to repeat, and called at interpreter exit."""
         self._server += self._receive()
+        self._channel.settimeout(timeout_s)
 
     @property
     def pids(self) -> tuple[int, int]:
@@ -108,8 +109,9 @@ class WorkerProcess:
                     return answer["answer"]
                 # else: the answer to a request whose caller was interrupted
         except TimeoutError:
+            limit = self._channel.gettimeout()
             _kill_session(self._process)
-            raise self._fail(f"the desktop did not answer within {self._timeout_s:g} s{last_line(self._log)}") from None
+            raise self._fail(f"the desktop did not answer within {limit:g} s{last_line(self._log)}") from None
 
     def _next_message(self) -> bytes | None:
         for _ in range(2):  # a reset is told once, and before the last words of the peer

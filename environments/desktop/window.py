@@ -57,6 +57,7 @@ class Window:
             count = min(rows, self._height - top)
             strip = bytes(pixels[top * stride : (top + count) * stride])
             self._window.put_image(self._context, 0, top, self._width, count, X.ZPixmap, self._depth, 0, strip)
+            self._display.flush()  # python-xlib copies all that is unsent at every turn
         self._display.sync()
 
     def drain(self) -> list[Event]:

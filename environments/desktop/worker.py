@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from environments.desktop.xvfb import Xvfb
 
 _GRACE_S = 2.0
+_XLIB_TRIPS = (TypeError, AssertionError)
+"""What python-xlib raises beside its own errors when the server is gone in the middle of a sentence."""
 
 
 class Desk:
@@ -130,11 +132,10 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int
         while message := channel.recv(1 << 20):
             request = json.loads(message)
             channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
-    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost, TypeError) as error:
-        # python-xlib trips over its own report of a broken connection: a TypeError.
+    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost, *_XLIB_TRIPS) as error:
         reason = server.obituary()
         if reason is None:
-            if isinstance(error, TypeError):
+            if isinstance(error, _XLIB_TRIPS):
                 raise
             reason = f"{type(error).__name__}: {error}"
         channel.send(json.dumps({"id": request["id"], "error": reason}).encode())

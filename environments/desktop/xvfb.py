@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 _FAMILY_LOCAL = 256
 _FAMILY_WILD = 65535
 _START_S = 20.0
-_STOP_S = 3.0
+_STOP_S = 1.5
 
 
 class ServerError(RuntimeError):
@@ -127,7 +127,7 @@ class Xvfb:
 
 def last_line(log: int) -> str:
     """The last non-empty line of an open log, as a clause for an error message."""
-    text = os.pread(log, 1 << 20, 0).decode(errors="replace")
+    text = os.pread(log, 4096, max(0, os.fstat(log).st_size - 4096)).decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"; its last line: {lines[-1][:300]}" if lines else ""
 

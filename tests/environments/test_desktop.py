@@ -138,7 +138,7 @@ def test_move_and_the_four_corners(desktop: Desktop) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_click_once_or_more_with_any_button(desktop: Desktop, button: typing.Any, count: int) -> None:
     events = desktop.perform(Click(verb="click", x=100, y=200, button=button, count=count))
-    tap = [InputEvent(kind, button=button, x=100, y=200) for kind in ("button_down", "button_up")]  # type: ignore[arg-type]
+    tap = [InputEvent(kind, button=button, x=100, y=200) for kind in ("button_down", "button_up")]
     assert events == [InputEvent("motion", x=100, y=200), *tap * count]
 
 
