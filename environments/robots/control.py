@@ -1,0 +1,172 @@
+"""The arm under LIBERO's control convention: OSC_POSE at 20 Hz, 25 physics substeps of 2 ms.
+
+robosuite's own `step` costs 20-30 ms here: per 2 ms substep it evaluates the dynamics three times,
+looks names up, and updates its observables and a dozen buffers. `Arm` computes the same torques
+from the same controller settings with one evaluation per substep, which is what MuJoCo's split step
+is for (a test compares the motion with robosuite's own).
+
+Invariant: whenever `Arm` is not inside `step`, `mj_step1` has been called on the present state, so
+poses and contacts that anyone reads are those of this very moment, never one substep old.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from environments.errors import InfrastructureError
+from environments.robots._robosuite import mujoco
+from environments.robots.tabletop import CONTROL_HZ, TabletopWorld, Vector
+
+GRIPPER_RAMP = 0.01
+"""Change of the gripper command per substep: a full stroke takes eight control steps (robosuite)."""
+NULLSPACE_KP = 10.0
+"""Stiffness towards the initial joint pose in the null space of the task (robosuite)."""
+
+
+class Arm:
+    """Drives the Panda of a `TabletopWorld` with 7-D actions.
+
+    Its state, beyond MuJoCo's: `goal_pos` (3,), `goal_ori` (3, 3), `initial_joint` (7,) and `ramp`,
+    the gripper command in [-1 open, 1 closed]. The orientation goal persists while the rotation
+    part of the actions is exactly zero, which is why a snapshot must hold it.
+    """
+
+    def __init__(self, world: TabletopWorld) -> None:
+        robot = world.robots[0]
+        controller = robot.controller
+        self._model, self._data = world.mj_model, world.mj_data
+        self._site = int(robot.eef_site_id)
+        self._hand = int(world.sim.model.body_name2id(robot.robot_model.eef_name))
+        self._dof = slice(0, 7)
+        if list(robot._ref_joint_vel_indexes) != list(range(7)):
+            raise RuntimeError("expected the Panda's joints to be the model's first seven degrees of freedom")
+        self._arm_ctrl = np.asarray(robot._ref_joint_actuator_indexes)
+        self._grip_ctrl = np.asarray(robot._ref_joint_gripper_actuator_indexes)
+        self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
+        self._torque_low, self._torque_high = (np.array(limit) for limit in robot.torque_limits)
+        ranges = self._model.actuator_ctrlrange[self._grip_ctrl]
+        self._grip_mid, self._grip_half = ranges.mean(axis=1), (ranges[:, 1] - ranges[:, 0]) / 2
+        self._kp, self._kd = np.array(controller.kp, float), np.array(controller.kd, float)
+        self._scale = np.array(controller.output_max, float)
+        self._substeps = round(1 / CONTROL_HZ / self._model.opt.timestep)
+        self._jacobian = np.zeros((6, self._model.nv))
+        self._mass = np.zeros((self._model.nv, self._model.nv))
+        self._bad = [int(w) for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
+                                      mujoco.mjtWarning.mjWARN_BADQACC)]  # fmt: skip
+        self.initial_joint = np.array(controller.initial_joint, float)
+        self.ramp = 0.0
+        self.goal_pos: Vector = np.zeros(3)
+        self.goal_ori: Vector = np.eye(3)
+        self.hold()
+
+    @property
+    def position(self) -> Vector:
+        """Of the grip site between the finger tips, (3,) m, world frame."""
+        return np.array(self._data.site_xpos[self._site])
+
+    @property
+    def rotation(self) -> Vector:
+        """Of the grip site, (3, 3), world frame."""
+        return np.array(self._data.site_xmat[self._site]).reshape(3, 3)
+
+    @property
+    def hand_axis_angle(self) -> Vector:
+        """Orientation of the hand's body as LIBERO reports it, (3,) rad."""
+        return axis_angle(self._data.xquat[self._hand])
+
+    @property
+    def velocity(self) -> Vector:
+        """Linear velocity of the grip site, (3,) m/s."""
+        self._update_jacobian()
+        return np.asarray(self._jacobian[:3, self._dof] @ self._data.qvel[self._dof])
+
+    @property
+    def fingers(self) -> Vector:
+        """The two finger joints, (2,) m, of opposite sign."""
+        return np.array(self._data.qpos[self._finger_qpos])
+
+    @property
+    def width_m(self) -> float:
+        """The gap between the finger pads in metres, 0 to 0.08."""
+        left, right = self.fingers
+        return float(left - right)
+
+    def hold(self) -> None:
+        """Make the present pose the goal."""
+        mujoco.mj_step1(self._model, self._data)
+        self.goal_pos, self.goal_ori = self.position, self.rotation
+
+    def step(self, action: Sequence[float]) -> None:
+        """One control step of 50 ms.
+
+        Args:
+            action: seven numbers in [-1, 1]: three of +-5 cm, three of +-0.5 rad (axis-angle, world
+                frame), and the gripper (its sign counts; positive closes).
+
+        Raises:
+            InfrastructureError: if the simulation diverges.
+        """
+        self._set_goal(np.asarray(action[:6], float))
+        close = math.copysign(1.0, action[6]) if action[6] else 0.0
+        for _ in range(self._substeps):
+            self._data.ctrl[self._arm_ctrl] = np.clip(self._torques(), self._torque_low, self._torque_high)
+            self.ramp = min(1.0, max(-1.0, self.ramp + GRIPPER_RAMP * close))
+            self._data.ctrl[self._grip_ctrl] = self._grip_mid + self._grip_half * np.array((-self.ramp, self.ramp))
+            mujoco.mj_step2(self._model, self._data)
+            mujoco.mj_step1(self._model, self._data)
+        if any(self._data.warning[w].number for w in self._bad):
+            raise InfrastructureError(f"MuJoCo's state diverged at t = {self._data.time:.3f} s")
+
+    def _set_goal(self, delta: Vector) -> None:
+        scaled = np.clip(delta, -1.0, 1.0) * self._scale
+        self.goal_pos = self.position + scaled[:3]
+        if scaled[3:].any():
+            angle = float(np.linalg.norm(scaled[3:]))
+            quat, turn = np.empty(4), np.empty(9)
+            mujoco.mju_axisAngle2Quat(quat, scaled[3:] / angle, angle)
+            mujoco.mju_quat2Mat(turn, quat)
+            self.goal_ori = turn.reshape(3, 3) @ self.rotation
+
+    def _torques(self) -> Vector:
+        """Operational-space control with decoupled position and orientation (Khatib 1987), (7,) N m."""
+        data, dof = self._data, self._dof
+        self._update_jacobian()
+        mujoco.mj_fullM(self._model, self._mass, data.qM)
+        jacobian: NDArray[np.float64] = self._jacobian[:, dof]
+        mass, joint, speed = self._mass[dof, dof], data.qpos[dof], data.qvel[dof]
+        error = np.concatenate([self.goal_pos - data.site_xpos[self._site], self._orientation_error()])
+        force = self._kp * error - self._kd * (jacobian @ speed)
+        inertia_inv = jacobian @ np.linalg.solve(mass, jacobian.T)
+        blocks = np.linalg.inv(np.stack([inertia_inv[:3, :3], inertia_inv[3:, 3:]]))
+        wrench = (blocks @ force.reshape(2, 3, 1)).ravel()
+        # Null space: N^T M y = M y - J^T L (J y), with L the inverse of `inertia_inv`.
+        posture = NULLSPACE_KP * (self.initial_joint - joint) - 2 * math.sqrt(NULLSPACE_KP) * speed
+        wrench -= np.linalg.solve(inertia_inv, jacobian @ posture)
+        return np.asarray(jacobian.T @ wrench + mass @ posture + data.qfrc_bias[dof])
+
+    def _orientation_error(self) -> Vector:
+        """Half the sum of the cross products of the columns: now x goal, (3,)."""
+        a, b = self._data.site_xmat[self._site].reshape(3, 3), self.goal_ori
+        # The antisymmetric part of b a^T, which is that sum; np.cross costs 20 times as much.
+        m = b @ a.T
+        return 0.5 * np.array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
+
+    def _update_jacobian(self) -> None:
+        mujoco.mj_jacSite(self._model, self._data, self._jacobian[:3], self._jacobian[3:], self._site)
+
+
+def axis_angle(quat: Vector) -> Vector:
+    """A quaternion (w, x, y, z) as an axis times an angle, (3,) rad, the angle being 2 acos(w).
+
+    It is not folded to the antipodal quaternion: policies trained on LIBERO were fed this form, and
+    folding it costs one of them 14 to 40 points of success (reported by the authors of vla-eval).
+    """
+    w = max(-1.0, min(1.0, float(quat[0])))
+    sine = math.sqrt(1.0 - w * w)
+    if sine < 1e-9:
+        return np.zeros(3)
+    return np.asarray(quat[1:] * (2.0 * math.acos(w) / sine))
