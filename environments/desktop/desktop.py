@@ -20,8 +20,10 @@ from environments.actions.gui import (
     TypeText,
     Wait,
 )
+from environments.desktop.check import check
 from environments.desktop.process import WorkerProcess
 from environments.env import Frame
+from environments.errors import DisplayError
 from environments.game import InputEvent
 
 Gesture: TypeAlias = Move | Click | Drag | Scroll | TypeText | Press | Hold | KeyDown | KeyUp | Hotkey | Wait
@@ -57,7 +59,10 @@ class Desktop:
 
     def __init__(self, size: tuple[int, int], title: str, *, tap_ms: int = 0, timeout_s: float = 20.0) -> None:
         self.size = size
-        self._worker = WorkerProcess(size, title, tap_ms, timeout_s)
+        try:
+            self._worker = WorkerProcess(size, title, tap_ms, timeout_s)
+        except DisplayError as error:
+            raise DisplayError("; ".join([str(error), *check()])) from None
         width, height = size
         self._pixels = np.frombuffer(self._worker.picture, np.uint8).reshape(height, width, 4)
 

@@ -55,7 +55,7 @@ class WorkerProcess:
         options = {"size": size, "title": title, "tap_ms": tap_ms, "parent": os.getpid()}
         options |= {"channel": theirs.fileno(), "picture": picture}
         self._process = subprocess.Popen(
-            [sys.executable, str(_WORKER), json.dumps(options)],
+            [sys.executable, "-P", str(_WORKER), json.dumps(options)],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,

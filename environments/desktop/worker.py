@@ -6,6 +6,7 @@ ends when that closes, when its parent is gone, or with the first error.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -120,6 +121,7 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int
     from environments.desktop.hands import GestureLost
     from environments.desktop.xvfb import ServerError
 
+    xlib_errors = (ConnectionClosedError, DisplayError, *_XLIB_TRIPS)
     request: dict[str, Any] = {"id": 0}
     try:
         server.wait()
@@ -132,16 +134,15 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int
         while message := channel.recv(1 << 20):
             request = json.loads(message)
             channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
-    except (ConnectionClosedError, DisplayError, ScreenShotError, ServerError, GestureLost, *_XLIB_TRIPS) as error:
+    except (OSError, ScreenShotError, ServerError, GestureLost, *xlib_errors) as error:
         reason = server.obituary()
         if reason is None:
             if isinstance(error, _XLIB_TRIPS):
                 raise
             reason = f"{type(error).__name__}: {error}"
-        channel.send(json.dumps({"id": request["id"], "error": reason}).encode())
+        with contextlib.suppress(OSError):  # the parent may have closed meanwhile, which is no failure of ours
+            channel.send(json.dumps({"id": request["id"], "error": reason}).encode())
         return 1
-    except (BrokenPipeError, ConnectionResetError):  # the parent closed while we were answering
-        pass
     return 0
 
 
@@ -174,7 +175,6 @@ def _enter_package() -> None:
         package = types.ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
-    sys.path.remove(str(here))  # put there because this file was run by its path
 
 
 if __name__ == "__main__":

@@ -122,13 +122,13 @@ class Xvfb:
         remove_leftovers(self.number)
 
     def _last_line(self) -> str:
-        return last_line(self._log)
+        return last_line(self._log, but="_XSERVTrans")  # what it says of display numbers that are taken
 
 
-def last_line(log: int) -> str:
-    """The last non-empty line of an open log, as a clause for an error message."""
+def last_line(log: int, but: str = "\0") -> str:
+    """The last non-empty line of an open log that does not begin with `but`, as a clause for an error message."""
     text = os.pread(log, 4096, max(0, os.fstat(log).st_size - 4096)).decode(errors="replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(but)]
     return f"; its last line: {lines[-1][:300]}" if lines else ""
 
 

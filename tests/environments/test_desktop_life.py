@@ -221,6 +221,14 @@ def test_without_xvfb_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, t
     assert any("apt-get install xvfb" in problem for problem in check())
 
 
+def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mss.py").write_text("raise ImportError('no mss here')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "mss" else name)
+    with pytest.raises(DisplayError, match=r"no mss here; .*pip install mss"):
+        Desktop(SIZE, "Test")
+
+
 def test_a_server_that_cannot_start_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "Xvfb"
     broken.write_text("#!/bin/sh\necho out of luck >&2\nexit 1\n")
