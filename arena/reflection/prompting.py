@@ -1,22 +1,23 @@
-"""Prompts as versioned text files: a system part, a user part, and named places to fill."""
+"""Prompts as versioned text files: parts under headings, with named places to fill."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-_SYSTEM, _USER = "# system\n", "# user\n"
+_HEADING = re.compile(r"^# (system|user|repair)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt file: `# system`, its text, `# user`, its text; `$name` marks what is filled in."""
+    """A prompt file: `# system`, `# user` and perhaps `# repair`, each with its text; `$name` marks a place to fill."""
 
     name: str
-    system: str
-    user: str
+    parts: Mapping[str, str]
     sha256: str
     """Of the file: part of the fingerprint of whatever asks with it."""
 
@@ -26,19 +27,19 @@ class Prompt:
 
         Raises:
             FileNotFoundError: no such prompt.
-            ValueError: the file does not have the two parts.
+            ValueError: the file lacks a system or a user part.
         """
         data = resources.files(package).joinpath("prompts", f"{name}.md").read_bytes()
-        text = data.decode("utf-8")
-        head, _, user = text.partition(f"\n{_USER}")
-        if not head.startswith(_SYSTEM) or not user.strip():
-            raise ValueError(f"{package} prompt {name!r}: expected a part '# system', then a part '# user'")
-        return cls(name, head.removeprefix(_SYSTEM).strip(), user.strip(), hashlib.sha256(data).hexdigest())
+        _, *pieces = _HEADING.split(data.decode("utf-8"))
+        parts = {heading: text.strip() for heading, text in zip(pieces[::2], pieces[1::2], strict=True)}
+        if not {"system", "user"} <= parts.keys():
+            raise ValueError(f"{package}: prompt {name!r} has the parts {list(parts)}, expected 'system' and 'user'")
+        return cls(name, parts, hashlib.sha256(data).hexdigest())
 
-    def fill(self, **values: str) -> tuple[str, str]:
-        """System and user text with every place filled; filled text is not looked at again.
+    def fill(self, part: str, **values: str) -> str:
+        """One part with every place filled. What is filled in is not looked at again.
 
         Raises:
-            KeyError: a place without a value.
+            KeyError: no such part, or a place without a value.
         """
-        return string.Template(self.system).substitute(values), string.Template(self.user).substitute(values)
+        return string.Template(self.parts[part]).substitute(values)

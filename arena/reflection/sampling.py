@@ -74,7 +74,7 @@ def _uniform(n_frames: int, count: int) -> list[int]:
 
 
 def _tail(n_frames: int, count: int) -> list[int]:
-    """The distance to the end shrinks with the square of the remaining share: half of the frames fall in the last quarter."""
+    """The distance to the end shrinks with the square of the remaining share: half lie in the last quarter."""
     last, parts = n_frames - 1, count - 1
     wanted = [last - (2 * (parts - i) ** 2 * last + parts**2) // (2 * parts**2) for i in range(count)]
     return _apart(wanted, n_frames)

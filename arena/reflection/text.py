@@ -56,5 +56,20 @@ def bounded(text: str, max_words: int) -> str:
     return result[: ends[-1]] if ends and ends[-1] >= len(result) / 2 else result
 
 
+def read_index(value: Any) -> int | None:
+    """A frame number as models write them: 12, 12.0, "12", or null.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip(), re.ASCII):
+        return int(value)
+    raise ValueError(f"expected a frame number or null, got {value!r:.60}")
+
+
 def _visible(letter: str) -> bool:
     return not unicodedata.category(letter).startswith("C")

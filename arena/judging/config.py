@@ -1,0 +1,39 @@
+"""How an experiment asks for judging, and the judge that comes of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from arena.reflection.model import ModelOptions
+from arena.reflection.sampling import Strategy
+
+
+class JudgeConfig(BaseModel):
+    """Who judges the milestones, and on what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judge: Literal["engine", "vlm"] = "engine"
+    frames: Annotated[int, Field(ge=2, le=128)] = 12
+    """For `vlm`: frames shown of one episode."""
+    sampling: Strategy = "uniform"
+    """For `vlm`: how they are chosen."""
+    model: ModelOptions | None = None
+    """For `vlm`: the model, by name or with its options."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_short_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"judge": value}
+        if isinstance(value, dict) and isinstance(value.get("model"), str):
+            value = {**value, "model": {"model": value["model"]}}
+        return value
+
+    @model_validator(mode="after")
+    def _model_for_vlm_alone(self) -> Self:
+        if (self.judge == "vlm") != (self.model is not None):
+            raise ValueError("judge 'vlm' needs `model`, for example `model: qwen3-vl`; 'engine' takes none")
+        return self

@@ -1,0 +1,28 @@
+"""Reflect-and-retry: what a failed attempt and an expert's tutorial teach, in words for the next attempt.
+
+config = ReflectionConfig(reflector="rules")
+failure, tutorial = choose_frames(config, n_failure=40, n_tutorial=25)
+reflection = build(config).reflect(Evidence(...))
+"""
+
+from arena.reflection.config import ReflectionConfig, choose_frames
+from arena.reflection.factory import build
+from arena.reflection.model import ModelOptions
+from arena.reflection.reflector import Cause, Evidence, Reflection, Reflector
+from arena.reflection.rules import RulesReflector
+from arena.reflection.sampling import sample_frames
+from arena.reflection.vlm import VlmReflector
+
+__all__ = [
+    "Cause",
+    "Evidence",
+    "ModelOptions",
+    "Reflection",
+    "ReflectionConfig",
+    "Reflector",
+    "RulesReflector",
+    "VlmReflector",
+    "build",
+    "choose_frames",
+    "sample_frames",
+]
