@@ -1,8 +1,10 @@
-"""The built-in agents. Importing this module registers them; no model's library is imported."""
+"""The built-in agents. Importing this module registers them; no provider's library is imported."""
 
 from agents.registry import register
 from agents.scripted import CalibratedAgent, ExpertAgent, RandomAgent
+from agents.vlm import VLMAgent
 
 register(RandomAgent)
 register(ExpertAgent)
 register(CalibratedAgent)
+register(VLMAgent)
