@@ -40,8 +40,15 @@ class Opinion:
 class Diagnoser(Protocol):
     """Turns an alarm into a diagnosis. It never raises for a failing model: it abstains."""
 
-    name: str
-    wants_pictures: bool
+    @property
+    def name(self) -> str:
+        """`rules`, or the model's name."""
+        ...
+
+    @property
+    def wants_pictures(self) -> bool:
+        """Whether pictures are to be rendered and kept for it."""
+        ...
 
     def fingerprint(self) -> dict[str, Any]:
         """Everything that changes what it says, as JSON values."""

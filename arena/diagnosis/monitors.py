@@ -74,7 +74,7 @@ class GripperLost:
 
     name: ClassVar[str] = "gripper-lost"
 
-    def __init__(self, settings: GraspSettings = GraspSettings()) -> None:  # noqa: B008  frozen
+    def __init__(self, settings: GraspSettings = GraspSettings()) -> None:
         self._settings = settings
         self.reset()
 
@@ -106,12 +106,13 @@ class GripperLost:
             self._left = reading.step
         if abs(away) < self._settings.lost_m:
             return None
+        moved = "apart" if away > 0 else "together"
         alarm = Alarm(
             monitor=self.name,
             step=reading.step,
             onset=self._left,
             since=since,
-            note=f"the policy commands the gripper closed, but the fingers moved {'apart' if away > 0 else 'together'}: "
+            note=f"the policy commands the gripper closed, but the fingers moved {moved}: "
             f"{1000 * width:.1f} mm while holding, {1000 * reading.width_m:.1f} mm now",
         )
         raised, self._raised = self._raised, True
@@ -151,7 +152,7 @@ class Stall:
 
     name: ClassVar[str] = "stall"
 
-    def __init__(self, settings: StallSettings = StallSettings()) -> None:  # noqa: B008  frozen
+    def __init__(self, settings: StallSettings = StallSettings()) -> None:
         self._settings = settings
         self.reset()
 

@@ -63,11 +63,11 @@ class RulesDiagnoser:
             severity=2,
             stage="carrying",
             onset_step=alarm.onset,
-            onset_interval=(max(alarm.since, alarm.onset - self.margin_steps), alarm.onset),
+            onset_interval=[max(alarm.since, alarm.onset - self.margin_steps), alarm.onset],
             rollback_step=target,
             entity="gripper",
             repair=Repair(kind="retry" if target is not None else "none"),
-            evidence=(Evidence(camera="proprioception", step=alarm.step, note=alarm.note),),
+            evidence=[Evidence(camera="proprioception", step=alarm.step, note=alarm.note)],
             rationale="The hand lost what it held without having been told to let go.",
         )
 
@@ -82,6 +82,6 @@ class RulesDiagnoser:
             severity=1,
             onset_step=alarm.onset,
             entity="arm",
-            evidence=(Evidence(camera="proprioception", step=alarm.step, note=alarm.note),),
+            evidence=[Evidence(camera="proprioception", step=alarm.step, note=alarm.note)],
             rationale="The arm does not follow its command; the readings do not tell why.",
         )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents.gateway.messages import plain_schema
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 Verdict = Literal["ok", "suspect", "fault", "unrecoverable", "abstain"]
 FaultClass = Literal["perception", "planning", "control", "external", "none"]
@@ -53,16 +53,18 @@ def _clean(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _short(limit: int) -> Any:
-    return Annotated[str, AfterValidator(_clean), Field(max_length=limit)]
-
-
-ShortText = _short(120)
-LongText = _short(2_000)
+ShortText = Annotated[str, AfterValidator(_clean), Field(max_length=120)]
+LongText = Annotated[str, AfterValidator(_clean), Field(max_length=2_000)]
 Step = Annotated[int, Field(ge=0, le=_MAX_STEP)]
 Metres = Annotated[float, Field(ge=-2.0, le=2.0, allow_inf_nan=False)]
 Offset = Annotated[float, Field(ge=-MAX_OFFSET_M, le=MAX_OFFSET_M, allow_inf_nan=False)]
 Radians = Annotated[float, Field(ge=-6.3, le=6.3, allow_inf_nan=False)]
+
+# Lists of fixed length rather than tuples: several providers refuse `prefixItems` in a schema.
+Vector = Annotated[list[Metres], Field(min_length=3, max_length=3)]
+Rotation = Annotated[list[Radians], Field(min_length=3, max_length=3)]
+OffsetVector = Annotated[list[Offset], Field(min_length=3, max_length=3)]
+Interval = Annotated[list[Step], Field(min_length=2, max_length=2)]
 
 _Strict = ConfigDict(extra="forbid", frozen=True)
 
@@ -73,14 +75,10 @@ class Deviation(BaseModel):
     model_config = _Strict
 
     frame: ReferenceFrame = Field(description="frame of reference of the vectors")
-    dxyz_m: tuple[Metres, Metres, Metres] = Field(
-        description="translation in metres: where it is minus where it should be"
-    )
-    drot_rad: tuple[Radians, Radians, Radians] = Field(
-        (0.0, 0.0, 0.0), description="rotation as axis times angle, radians"
-    )
+    dxyz_m: Vector = Field(description="translation in metres: where it is minus where it should be")
+    drot_rad: Rotation = Field(default=[0.0, 0.0, 0.0], description="rotation as axis times angle, radians")
     sigma: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = Field(
-        None, description="one standard deviation of the translation, metres"
+        default=None, description="one standard deviation of the translation, metres"
     )
 
 
@@ -89,13 +87,13 @@ class Repair(BaseModel):
 
     model_config = _Strict
 
-    kind: RepairKind = Field("none", description="retry: play on from the rollback step; abort: give the episode up")
-    frame: ReferenceFrame = Field("world", description="frame of reference of the offset")
-    offset_m: tuple[Offset, Offset, Offset] | None = Field(
-        None, description="for `offset`: shift of the next target, metres"
+    kind: RepairKind = Field(
+        default="none", description="retry: play on from the rollback step; abort: give the episode up"
     )
-    reprompt: LongText = Field("", description="for `reprompt`: the instruction to give instead")
-    apply_steps: Annotated[int, Field(ge=0, le=100)] = Field(0, description="for `offset`: over how many steps")
+    frame: ReferenceFrame = Field(default="world", description="frame of reference of the offset")
+    offset_m: OffsetVector | None = Field(default=None, description="for `offset`: shift of the next target, metres")
+    reprompt: LongText = Field(default="", description="for `reprompt`: the instruction to give instead")
+    apply_steps: Annotated[int, Field(ge=0, le=100)] = Field(default=0, description="for `offset`: over how many steps")
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:
@@ -134,23 +132,23 @@ class Diagnosis(BaseModel):
     )
     fault_class: FaultClass = "none"
     fault_type: FaultType = Field(
-        "N0", description="first letter: P perception, L planning, C control, E external, N none"
+        default="N0", description="first letter: P perception, L planning, C control, E external, N none"
     )
     severity: Annotated[int, Field(ge=0, le=3)] = Field(
-        0, description="0 none, 1 redundant motion, 2 the sub-task fails, 3 the task fails"
+        default=0, description="0 none, 1 redundant motion, 2 the sub-task fails, 3 the task fails"
     )
-    stage: ShortText = Field("", description="stage of the task in which it happened")
-    onset_step: Step | None = Field(None, description="first step at which it went wrong")
-    onset_interval: tuple[Step, Step] | None = Field(
-        None, description="first and last step at which that may have been"
+    stage: ShortText = Field(default="", description="stage of the task in which it happened")
+    onset_step: Step | None = Field(default=None, description="first step at which it went wrong")
+    onset_interval: Interval | None = Field(default=None, description="first and last step at which that may have been")
+    rollback_step: Step | None = Field(
+        default=None, description="one of the listed snapshot steps, not after onset_step"
     )
-    rollback_step: Step | None = Field(None, description="one of the listed snapshot steps, not after onset_step")
-    entity: ShortText = Field("", description="object or part of the robot concerned")
+    entity: ShortText = Field(default="", description="object or part of the robot concerned")
     deviation: Deviation | None = None
     repair: Repair = Repair()
-    evidence: Annotated[tuple[Evidence, ...], Field(max_length=12)] = ()
-    rationale: LongText = Field("", description="why, in a few sentences")
-    abstain_reason: LongText = Field("", description="for `abstain`: why you cannot tell")
+    evidence: Annotated[list[Evidence], Field(max_length=12)] = []
+    rationale: LongText = Field(default="", description="why, in a few sentences")
+    abstain_reason: LongText = Field(default="", description="for `abstain`: why you cannot tell")
     abstain_cause: AbstainCause | None = None
 
     @model_validator(mode="after")

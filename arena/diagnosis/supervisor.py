@@ -52,7 +52,9 @@ class DiagnosingSupervisor:
         self.min_confidence = min_confidence
         self.picture_every = picture_every
         self._task_id = self._instruction = ""
-        self._clear()
+        self._readings: list[Reading] = []
+        self._pictures: dict[int, dict[str, Frame]] = {}
+        self._interventions = self._diagnoses = 0
 
     def fingerprint(self) -> dict[str, Any]:
         """Everything that changes what it decides."""
@@ -69,7 +71,10 @@ class DiagnosingSupervisor:
     def begin(self, task: Task, instruction: str) -> None:
         """Forget the last episode."""
         self._task_id, self._instruction = task.id, instruction
-        self._clear()
+        self._readings, self._pictures = [], {}
+        self._interventions = self._diagnoses = 0
+        for monitor in self.monitors:
+            monitor.reset()
 
     def watch(self, moment: Moment) -> Directive | None:
         """Take note of a step; at an alarm, ask the diagnoser and decide."""
@@ -103,13 +108,6 @@ class DiagnosingSupervisor:
             monitor.reset()
             for reading in self._readings:
                 monitor.update(reading)
-
-    def _clear(self) -> None:
-        self._readings: list[Reading] = []
-        self._pictures: dict[int, dict[str, Frame]] = {}
-        self._interventions = self._diagnoses = 0
-        for monitor in self.monitors:
-            monitor.reset()
 
     def _note(self, moment: Moment) -> Alarm | None:
         """Show a step to every monitor; the first alarm, if one is to be diagnosed."""

@@ -1,0 +1,171 @@
+"""The diagnoser that shows a vision-language model keyframes and readings, and holds it to the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from pydantic import ValidationError
+
+from agents.calls import ModelCall
+from agents.errors import ProviderError, UnreadableReply
+from agents.gateway import Image, Message, ModelGateway, ModelRequest
+from agents.parsing import read_json
+from arena.diagnosis import keyframes
+from arena.diagnosis.diagnoser import Case, Opinion
+from arena.diagnosis.schema import SCHEMA_VERSION, Diagnosis, validate_against
+from arena.reflection.model import ModelOptions
+from arena.reflection.prompting import Prompt
+
+PROMPT = "diagnose-v1"
+_QUOTED = 4_000
+"""Characters of an unusable answer that the model is shown again."""
+
+
+class VlmDiagnoser:
+    """One call at an alarm, and one more if its answer cannot be used; then it abstains.
+
+    A failing provider must neither end the episode nor count as an opinion: it gives an abstention of
+    cause `provider`, with the failed call. Answers that do not fit give one of cause `invalid`.
+    """
+
+    wants_pictures: ClassVar[bool] = True
+
+    def __init__(self, gateway: ModelGateway, options: ModelOptions) -> None:
+        self._gateway = gateway
+        self._options = options
+        self._prompt = Prompt.load("arena.diagnosis", PROMPT)
+        self._schema = Diagnosis.answer_schema()
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._options.model
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Model and how it is asked, prompt, and schema."""
+        return {
+            "diagnoser": "vlm",
+            "model": self._options.fingerprint(),
+            "prompt": [PROMPT, self._prompt.sha256],
+            "schema": self._schema,
+        }
+
+    def diagnose(self, case: Case) -> Opinion:
+        """Ask; see the class for what happens if that fails."""
+        calls: tuple[ModelCall, ...] = ()
+        request = self._request(case)
+        problems: list[str] = []
+        for turn in range(2):
+            try:
+                call = self._gateway.complete(request, accept=lambda text: _fits(text, case))
+            except ProviderError as error:
+                reason = f"{type(error).__name__}: {error}"
+                return _abstain(case, "provider", reason, calls + error.calls)
+            calls += (call,)
+            if call.status == "refused":
+                return _abstain(case, "declined", f"the model refused: {call.error}", calls)
+            try:
+                return Opinion(diagnosis=read_answer(call.text, case.snapshots, case.step_now), calls=calls)
+            except UnreadableReply as error:
+                problems = error.problems
+            if turn == 0:
+                request = self._again(request, call.text, problems)
+        return _abstain(case, "invalid", "; ".join(problems), calls)
+
+    def _request(self, case: Case) -> ModelRequest:
+        alarm = case.alarm
+        user = self._prompt.fill(
+            "user",
+            instruction=case.instruction,
+            monitor=alarm.monitor,
+            alarm_step=str(alarm.step),
+            note=alarm.note,
+            onset=str(alarm.onset),
+            step_now=str(case.step_now),
+            snapshots=keyframes.ranges(case.snapshots),
+            table=keyframes.table(case.readings, alarm.onset),
+        )
+        if self._options.mode == "prompt":  # nothing but words will tell the model the form
+            user += f"\n\nAnswer with one JSON object of this schema:\n\n```json\n{json.dumps(self._schema)}\n```"
+        options = self._options
+        return ModelRequest(
+            purpose="diagnose",
+            messages=(
+                Message("system", (self._prompt.fill("system"),)),
+                Message("user", (user, *self._pictures(case))),
+            ),
+            schema=self._schema,
+            schema_name="diagnosis",
+            schema_help="Your diagnosis of the running episode.",
+            mode=options.mode,
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            seed=options.seed,
+            timeout_s=options.timeout_s,
+        )
+
+    def _pictures(self, case: Case) -> Iterator[str | Image]:
+        for step, what in keyframes.choose(sorted(case.pictures), case.alarm.onset, case.step_now).items():
+            for camera, frame in case.pictures[step].items():
+                yield f"Step {step} ({what}), camera {camera}:"
+                yield self._options.picture(keyframes.labelled(frame, f"step {step}  {camera}"))
+
+    def _again(self, request: ModelRequest, answer: str, problems: Sequence[str]) -> ModelRequest:
+        """The same question, the unusable answer, and what is wrong with it."""
+        said = Message("assistant", (answer[:_QUOTED] or "(nothing)",))
+        listed = "\n".join(f"- {problem}" for problem in problems)
+        told = Message("user", (self._prompt.fill("repair", problems=listed),))
+        return replace(request, purpose="repair", messages=(*request.messages, said, told))
+
+
+def read_answer(text: str, snapshots: Sequence[int], step_now: int) -> Diagnosis:
+    """The diagnosis in a model's answer, checked against the schema and the episode.
+
+    Args:
+        text: the answer (hostile); an object, or an object that holds it under one key.
+        snapshots: step indices that can be gone back to.
+        step_now: index of the last step played.
+
+    Raises:
+        UnreadableReply: with one line per fault.
+    """
+    value = read_json(text)
+    if isinstance(value, dict) and len(value) == 1:
+        (inner,) = value.values()
+        value = inner if isinstance(inner, dict) else value
+    if not isinstance(value, dict):
+        raise UnreadableReply(["expected one JSON object, got an array"])
+    # What the arena knows itself is not for the model to say.
+    value = {**value, "schema_version": SCHEMA_VERSION, "step_now": step_now}
+    value["abstain_cause"] = "declined" if value.get("verdict") == "abstain" else None
+    try:
+        diagnosis = Diagnosis.model_validate(value)
+    except ValidationError as error:
+        raise UnreadableReply([_explain(item) for item in error.errors(include_url=False)[:12]]) from None
+    problems = validate_against(diagnosis, snapshots, step_now)
+    if problems:
+        raise UnreadableReply(problems)
+    return diagnosis
+
+
+def _fits(text: str, case: Case) -> bool:
+    try:
+        read_answer(text, case.snapshots, case.step_now)
+    except UnreadableReply:
+        return False
+    return True
+
+
+def _explain(item: Any) -> str:
+    where = ".".join(str(part)[:40] for part in item["loc"])
+    message = item["msg"].removeprefix("Value error, ")
+    if not where:  # a contradiction between fields: the message names them
+        return str(message)
+    return f"{where}: {message} (got {repr(item.get('input'))[:80]})"
+
+
+def _abstain(case: Case, cause: Any, reason: str, calls: tuple[ModelCall, ...]) -> Opinion:
+    return Opinion(diagnosis=Diagnosis.abstention(case.step_now, cause, reason), calls=calls)
