@@ -49,7 +49,7 @@ class Engines:
     @property
     def shown(self) -> str:
         """The database as messages may name it: no password."""
-        return str(self.sqlite_path or self.write.url.render_as_string(hide_password=True))
+        return str(self.sqlite_path or mask(self.write.url.render_as_string(hide_password=True)))
 
 
 def connect(url: URL) -> Engines:

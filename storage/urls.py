@@ -10,10 +10,11 @@ from sqlalchemy.exc import ArgumentError
 
 from storage.errors import StorageError
 
-# user:password@ in any URL, and secrets in a query string (libpq, object stores).
-_USERINFO = re.compile(r"(?P<head>[a-zA-Z][\w+.-]*://[^/\s:@]*):[^/\s]*@")
+# user:password@ in any URL, and secrets in a query string (libpq, object stores). Up to the last @: a password that
+# should have been percent-encoded may hold @ and / itself, and hiding too much harms nobody.
+_USERINFO = re.compile(r"(?P<head>[a-zA-Z][\w+.-]*://[^/\s:@]*):[^\s]*@")
 _QUERY = re.compile(
-    r"(?P<key>[?&;\s](?:password|passwd|pwd|secret|token|key|sslpassword|sig|signature|\w*secret\w*|\w*_key\w*)=)[^&;\s'\"]*",
+    r"(?P<key>(?:^|[?&;\s])(?:password|passwd|pwd|secret|token|key|sslpassword|sig|signature|\w*secret\w*|\w*_key\w*)=)[^&;\s'\"]*",
     re.IGNORECASE,
 )
 
