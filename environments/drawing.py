@@ -43,6 +43,8 @@ BOARD: Box = (20, 20, 460, 460)
 SIDEBAR: Box = (480, 20, 620, 460)
 """Where it puts its name, its figures and its keys."""
 
+Anchor = Literal["la", "ma", "ra", "lm", "mm", "rm", "ls", "ms", "rs"]
+
 _OVERSAMPLING = 4
 
 
@@ -60,13 +62,11 @@ class Canvas:
 
     def __init__(self, background: Colour = PAPER) -> None:
         self._image = Image.new("RGB", FRAME_SIZE, background)
-        self._draw = ImageDraw.Draw(self._image)
 
     def copy(self) -> Canvas:
         """A canvas of its own with the same picture: draw what never changes once, copy it per frame."""
         twin = Canvas.__new__(Canvas)
         twin._image = self._image.copy()
-        twin._draw = ImageDraw.Draw(twin._image)
         return twin
 
     def frame(self) -> Frame:
@@ -100,10 +100,11 @@ class Canvas:
         fill: Colour = INK,
         *,
         bold: bool = False,
-        anchor: Literal["la", "ma", "ra", "lm", "mm", "rm", "ls", "ms", "rs"] = "la",
+        anchor: Anchor = "la",
     ) -> None:
         """Write one line; `anchor` is Pillow's: horizontally l/m/r, vertically a(scender)/m/s (baseline)."""
-        self._draw.text((x, y), text, font=font(size, bold), fill=fill, anchor=anchor)
+        mask, dx, dy = _line(text, size, bold, anchor)
+        self._image.paste(fill, (round(x) + dx, round(y) + dy), mask)
 
     def fitted(self, x: float, y: float, text: str, size: int, width: int, fill: Colour = INK) -> None:
         """Write one bold line centred at (x, y), smaller than `size` if it would be wider than `width`."""
@@ -145,7 +146,7 @@ def banner(canvas: Canvas, headline: str, detail: str, fill: Colour, *, clear_of
     `clear_of` is the y of what the last frame must show; the banner takes the other half.
     """
     left, top, right, bottom = BOARD
-    canvas.panel((left - 6, top - 6, right + 6, bottom + 6), PAPER, 12, 0.3)
+    canvas.panel((left - 6, top - 6, right + 6, bottom + 6), PAPER, 6, 0.3)
     middle_x = (left + right) // 2
     middle_y = top + (bottom - top) * (3 if clear_of < (top + bottom) // 2 else 1) // 4
     canvas.panel((left + 28, middle_y - 54, right - 28, middle_y + 54), CARD, 16)
@@ -166,6 +167,15 @@ def _arrow_key(canvas: Canvas, x: int, y: int, direction: str) -> None:
     canvas.panel((x - 17, y - 17, x + 17, y + 17), LINE, 7)
     canvas.panel((x - 16, y - 16, x + 16, y + 14), CARD, 6)
     canvas.polygon([(x + dx, y - 1 + dy) for dx, dy in _KEY_ARROWS[direction]], INK)
+
+
+@lru_cache(maxsize=1024)
+def _line(text: str, size: int, bold: bool, anchor: Anchor) -> tuple[Image.Image, int, int]:
+    """The line as a mask, and where its corner lies from the anchor: a quarter of a frame's time saved."""
+    left, top, right, bottom = (int(edge) for edge in font(size, bold).getbbox(text, anchor=anchor))
+    mask = Image.new("L", (right - left + 1, bottom - top + 1), 0)
+    ImageDraw.Draw(mask).text((-left, -top), text, fill=255, font=font(size, bold), anchor=anchor)
+    return mask, left, top
 
 
 @lru_cache(maxsize=512)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -36,7 +37,8 @@ class GameEnv(ArenaEnv):
 
     Semantic: the action goes to the rules. GUI: real keyboard and mouse events go to a real window
     on a private X display, what the window receives goes to the rules, and the observation is
-    grabbed from the screen. Either way one step lets one tick pass.
+    grabbed from the screen. Either way one step lets one tick pass; only `wait` and `hold` let their
+    own duration pass, in whole ticks and one at least, in a game that has a clock.
     """
 
     action_space: TypedActions
@@ -71,7 +73,15 @@ class GameEnv(ArenaEnv):
         return self.observe(), {"illegal": None}
 
     def step(self, action: Action) -> tuple[Views, float, bool, bool, dict[str, Any]]:
-        """Play one action and let one tick pass; the reward is the change of `score`."""
+        """Play one action and let its time pass; the reward is the change of `score`.
+
+        Raises:
+            InvalidAction: for an action that the schema refuses; nothing has changed then.
+            DisplayError: if the private display failed.
+            ResetNeeded: Gymnasium's, before the first `reset` or `restore`.
+        """
+        if self.moment == 0:
+            raise gymnasium.error.ResetNeeded(f"{self.task.id}: call reset() or restore() before step()")
         before = self.game.score()
         parsed = self.action_space.load(action)
         # The expert's gestures belong together; whoever departs from them gets a fresh plan.
@@ -85,7 +95,7 @@ class GameEnv(ArenaEnv):
                 illegal = next((reason for reason in refusals if reason), None)
             else:
                 illegal = self.game.apply(parsed)
-            self.game.tick()
+            self._let_pass(parsed)
         self._after_change()
         self._pending = rest
         reward = self.game.score() - before
@@ -156,6 +166,13 @@ class GameEnv(ArenaEnv):
             raise InvalidSnapshot(f"{self.task.id}: the snapshot's body is damaged: {error!r:.200}") from error
         self.game.rng = rng
         self._after_change()
+
+    def _let_pass(self, action: Any) -> None:
+        duration_ms = getattr(action, "ms", 0) if self.space == ActionSpace.GUI else 0
+        for _ in range(max(1, duration_ms // self.game.tick_ms) if self.game.tick_ms else 1):
+            if not self.game.over:
+                self.game.tick()
+                self._reached |= self.game.reached() & self._declared
 
     def _after_change(self) -> None:
         self._reached |= self.game.reached() & self._declared

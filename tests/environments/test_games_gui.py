@@ -63,6 +63,19 @@ def test_hotkey_and_hold_make_one_move(make_env):
         assert env.state_hash() == twin.state_hash()
 
 
+@pytest.mark.parametrize(("ms", "cells"), [(0, 1), (399, 1), (400, 2), (1000, 5)])
+def test_wait_lets_its_own_time_pass(make_env, ms, cells):
+    env = make_env("games/snake-v1", "gui", seed=0)
+    env.step({"verb": "wait", "ms": ms})
+    assert env.game.body[0][0] == 3 + cells
+
+
+def test_waiting_too_long_ends_the_game_once(make_env):
+    env = make_env("games/snake-v1", "gui", seed=0)
+    _, _, over, _, _ = env.step({"verb": "wait", "ms": 2000})
+    assert over and env.game.collision == "wall" and env.game.body[0][0] == 10
+
+
 def test_restored_moment_is_on_the_screen(make_env):
     env = make_env("games/maze-v1", "gui", seed=0)
     start, first = env.snapshot(), env.render()
