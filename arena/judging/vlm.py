@@ -33,7 +33,10 @@ SCHEMA: dict[str, Any] = {
                     "id": {"type": "string"},
                     "verdict": {"type": "string", "enum": list(_ANSWERS)},
                     "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                    "frame": {"type": ["integer", "null"], "description": "number of a frame that is shown"},
+                    "frame": {
+                        "anyOf": [{"type": "integer"}, {"type": "null"}],
+                        "description": "number of a frame that is shown",
+                    },
                     "note": {"type": "string"},
                 },
                 "required": ["id", "verdict", "confidence", "frame", "note"],
@@ -130,7 +133,7 @@ class VlmJudge:
 
     def _request(self, evidence: VideoEvidence, shown: Sequence[int], repeat: int) -> ModelRequest:
         task = evidence.task
-        system = self._prompt.fill("system")
+        system = self._prompt.system(SCHEMA, self._options.mode)
         user = self._prompt.fill(
             "user",
             title=task.title,
@@ -140,17 +143,12 @@ class VlmJudge:
             last_frame=str(evidence.n_frames - 1),
             n_shown=str(len(shown)),
         )
-        return ModelRequest(
-            purpose="judge",
-            messages=(Message("system", (system,)), Message("user", (user, *self._pictures(evidence, shown)))),
+        return self._options.request(
+            "judge",
+            (Message("system", (system,)), Message("user", (user, *self._pictures(evidence, shown)))),
             schema=SCHEMA,
             schema_name="verdicts",
             schema_help="One verdict for each milestone of the list.",
-            mode=self._options.mode,
-            temperature=self._options.temperature,
-            max_tokens=self._options.max_tokens,
-            seed=self._options.seed,
-            timeout_s=self._options.timeout_s,
             repeat=repeat,
         )
 

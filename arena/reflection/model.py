@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from agents.gateway import GatewaySettings, Image
+from agents.calls import Purpose
+from agents.gateway import GatewaySettings, Image, Message, ModelRequest
 from agents.gateway.messages import Mode
 from environments.env import Frame
 
@@ -32,3 +34,28 @@ class ModelOptions(GatewaySettings):
     def picture(self, frame: Frame) -> Image:
         """A frame as the model is shown it."""
         return Image.from_frame(frame, longest_side=self.longest_side)
+
+    def request(
+        self,
+        purpose: Purpose,
+        messages: tuple[Message, ...],
+        *,
+        schema: Mapping[str, Any],
+        schema_name: str,
+        schema_help: str,
+        repeat: int = 0,
+    ) -> ModelRequest:
+        """A question to the model, asked as these options say."""
+        return ModelRequest(
+            purpose=purpose,
+            messages=messages,
+            schema=schema,
+            schema_name=schema_name,
+            schema_help=schema_help,
+            mode=self.mode,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            timeout_s=self.timeout_s,
+            repeat=repeat,
+        )

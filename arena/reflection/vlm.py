@@ -30,7 +30,10 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "properties": {
                     "text": {"type": "string"},
-                    "frame": {"type": ["integer", "null"], "description": "number of a failure frame that is shown"},
+                    "frame": {
+                        "anyOf": [{"type": "integer"}, {"type": "null"}],
+                        "description": "number of a failure frame that is shown",
+                    },
                 },
                 "required": ["text", "frame"],
                 "additionalProperties": False,
@@ -100,7 +103,7 @@ class VlmReflector:
 
     def _request(self, evidence: Evidence) -> ModelRequest:
         task, steps = evidence.task, evidence.steps
-        system = self._prompt.fill("system", max_words=str(self._config.max_words))
+        system = self._prompt.system(SCHEMA, self._options.mode, max_words=str(self._config.max_words))
         user = self._prompt.fill(
             "user",
             title=task.title,
@@ -116,17 +119,12 @@ class VlmReflector:
             *self._labelled("failure", evidence.failure_indices, evidence.failure_frames, steps),
             *self._labelled("tutorial", evidence.tutorial_indices, evidence.tutorial_frames, evidence.tutorial_steps),
         ]
-        return ModelRequest(
-            purpose="reflect",
-            messages=(Message("system", (system,)), Message("user", (user, *pictures))),
+        return self._options.request(
+            "reflect",
+            (Message("system", (system,)), Message("user", (user, *pictures))),
             schema=SCHEMA,
             schema_name="reflection",
             schema_help="Why the attempt failed, and the lesson for the next one.",
-            mode=self._options.mode,
-            temperature=self._options.temperature,
-            max_tokens=self._options.max_tokens,
-            seed=self._options.seed,
-            timeout_s=self._options.timeout_s,
         )
 
     def _labelled(
