@@ -38,7 +38,10 @@ class InvalidOptions(AgentsError, ValueError):
     def __init__(self, agent: str, problems: list[tuple[str, str]]) -> None:
         self.agent = agent
         self.problems = problems
-        super().__init__(f"agent {agent!r}: " + "; ".join(f"{field}: {message}" for field, message in problems))
+        super().__init__(agent, problems)  # the arguments themselves, so that pickling can make it anew
+
+    def __str__(self) -> str:
+        return f"agent {self.agent!r}: " + "; ".join(f"{field}: {message}" for field, message in self.problems)
 
 
 class UnreadableReply(AgentsError, ValueError):
@@ -46,7 +49,10 @@ class UnreadableReply(AgentsError, ValueError):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        super().__init__("; ".join(problems))
+        super().__init__(problems)
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
 
 
 class ProviderError(AgentsError):

@@ -63,7 +63,6 @@ class OpenAIBackend:
 
     base_url: str
     api_key: str | None = field(repr=False)
-    _client: Any = field(default=None, init=False, repr=False)
 
     @property
     def tokens_field(self) -> str:
@@ -72,8 +71,7 @@ class OpenAIBackend:
 
     def send(self, body: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send it; the reply is the server's JSON, not the SDK's reading of it."""
-        client = self._connect()
-        create = client.chat.completions.with_raw_response.create
+        create = _openai_client(self.base_url, self.api_key).chat.completions.with_raw_response.create
         raw = translated(lambda: create(**body, timeout=timeout_s), timeout_s)
         try:
             reply = json.loads(raw.text)
@@ -85,14 +83,17 @@ class OpenAIBackend:
         """Unknown: the endpoint is somebody's own."""
         return None
 
-    def _connect(self) -> Any:
-        if self._client is None:
-            import openai
 
-            # Servers without keys want any; the SDK will not go without. It must not find one by
-            # itself either: OPENAI_API_KEY belongs to OpenAI and to no other address.
-            self._client = openai.OpenAI(base_url=self.base_url, api_key=self.api_key or "none", max_retries=0)
-        return self._client
+@functools.lru_cache(maxsize=32)
+def _openai_client(base_url: str, api_key: str | None) -> Any:
+    """The process's one client for an address: making one takes 0.1 s, and connections are kept open.
+
+    Servers without keys want any; the SDK will not go without. It must not find one by itself
+    either: OPENAI_API_KEY belongs to OpenAI and to no other address.
+    """
+    import openai
+
+    return openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=0)
 
 
 @dataclass
@@ -158,11 +159,12 @@ def translated(call: Callable[[], T], timeout_s: float) -> T:
         raise Failure(errors.ProviderTimeout(f"no complete answer within {timeout_s:g} s")) from None
     except openai.APITimeoutError:
         raise Failure(errors.ProviderTimeout(f"no answer within {timeout_s:g} s")) from None
-    except openai.APIStatusError as error:
-        raise _status_failure(error) from None
     except openai.APIConnectionError as error:
-        cause = error.__cause__ or error
-        raise Failure(errors.NetworkError(f"no connection: {type(cause).__name__}: {cause}")) from None
+        raise _connection_failure(error) from None
+    except openai.APIStatusError as error:
+        # litellm reports a lost connection as an HTTP 500 of its own making.
+        lost = _first_cause(error, openai.APIConnectionError) if error.status_code >= 500 else None
+        raise (_connection_failure(lost) if lost else _status_failure(error)) from None
     except openai.OpenAIError as error:  # an unreadable answer, a missing key, litellm's catch-all
         raise Failure(errors.ServerError(f"{type(error).__name__}: {error}", status=200)) from None
 
@@ -195,6 +197,19 @@ def bounded(call: Callable[[], T], timeout_s: float) -> T:
         raise value
     result: T = value
     return result
+
+
+def _first_cause(error: BaseException, kind: type[T]) -> T | None:
+    """The first exception of a kind among those that led to `error`."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, kind):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _connection_failure(error: BaseException) -> Failure:
+    cause = error.__cause__ or error
+    return Failure(errors.NetworkError(f"no connection: {type(cause).__name__}: {cause}"))
 
 
 def _status_failure(error: Any) -> Failure | ContentRefused:

@@ -173,11 +173,17 @@ def load_fake() -> ModuleType:
     return sys.modules["fake_provider"]
 
 
-@pytest.fixture
-def provider() -> Iterator[Any]:
-    """A running fake provider."""
+@pytest.fixture(scope="session")
+def _server() -> Iterator[Any]:
     with load_fake().FakeProvider() as running:
         yield running
+
+
+@pytest.fixture
+def provider(_server: Any) -> Any:
+    """The fake provider, with an empty log and no script."""
+    _server.reset()
+    return _server
 
 
 @pytest.fixture

@@ -141,7 +141,9 @@ class FakeProvider:
         handler = type("Handler", (_Handler,), {"provider": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="fake-provider", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name="fake-provider", daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -151,6 +153,13 @@ class FakeProvider:
     def say(self, *behaviours: str) -> None:
         """Script the coming requests."""
         self._script = list(behaviours)
+
+    def reset(self) -> None:
+        """Forget the log, the script and the policy."""
+        with self._lock:
+            self.requests.clear()
+            self._repeats.clear()
+            self._script, self.policy = [], None
 
     def start(self) -> FakeProvider:
         """Serve in a thread."""
