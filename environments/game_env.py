@@ -169,10 +169,12 @@ class GameEnv(ArenaEnv):
 
     def _let_pass(self, action: Any) -> None:
         duration_ms = getattr(action, "ms", 0) if self.space == ActionSpace.GUI else 0
-        for _ in range(max(1, duration_ms // self.game.tick_ms) if self.game.tick_ms else 1):
-            if not self.game.over:
-                self.game.tick()
-                self._reached |= self.game.reached() & self._declared
+        self.game.tick()  # the winning move takes its tick too
+        for _ in range(duration_ms // self.game.tick_ms - 1 if self.game.tick_ms else 0):
+            if self.game.over:
+                break
+            self._reached |= self.game.reached() & self._declared
+            self.game.tick()
 
     def _after_change(self) -> None:
         self._reached |= self.game.reached() & self._declared
