@@ -1,0 +1,437 @@
+"""A small, realistic run written through the real store and the real encoder, and a server that shows it.
+
+Every frame carries its own index as a barcode of 16 cells along its lower edge, so that a test in a browser can read from
+the screen which frame it shows. One episode is made of hostile text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import io
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import uvicorn
+from PIL import Image, ImageDraw
+
+from storage.models import (
+    Call,
+    Diagnosis,
+    Episode,
+    Fault,
+    Intervention,
+    Lesson,
+    MilestoneTruth,
+    Run,
+    RunEpisode,
+    Step,
+    Verdict,
+)
+from storage.store import Store
+from storage.video import VideoWriter
+from ui.app import create_app, listen
+
+SIZE = (640, 480)
+BITS = 16
+CELL = 40
+RUN = "demo-0123456789"
+LONG = 20_000
+BEGIN = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
+
+IMG = '<img src=x onerror="window.hacked=1">'
+SCRIPT = "</script><script>window.hacked=2</script>"
+LINKS = "[click](javascript:window.hacked=3) ![x](http://evil.invalid/x.png) {{constructor.constructor('window.hacked=4')()}}"
+TEMPLATE = "${window.hacked=5} <svg onload=window.hacked=6> <iframe srcdoc='<script>parent.hacked=7</script>'>"
+HOSTILE = f"{IMG} {SCRIPT} {LINKS} {TEMPLATE}"
+
+
+def ident(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def barcode(draw: ImageDraw.ImageDraw, index: int) -> None:
+    for bit in range(BITS):
+        x = bit * CELL
+        shade = 255 if index >> bit & 1 else 0
+        draw.rectangle((x, SIZE[1] - 24, x + CELL - 1, SIZE[1] - 1), fill=(shade, shade, shade))
+
+
+def draw_frame(index: int, paint: Callable[[ImageDraw.ImageDraw, int], None]) -> np.ndarray:
+    """One frame, (480, 640, 3) uint8, with its index as a barcode."""
+    image = Image.new("RGB", SIZE, (24, 28, 34))
+    draw = ImageDraw.Draw(image)
+    paint(draw, index)
+    barcode(draw, index)
+    return np.asarray(image)
+
+
+def board(draw: ImageDraw.ImageDraw, index: int) -> None:
+    for x in range(20):
+        for y in range(14):
+            draw.rectangle((x * 32 + 1, y * 32 + 1, x * 32 + 30, y * 32 + 30), fill=(34, 39, 47))
+    for k in range(5):
+        x, y = (index - k) % 20, (index - k) // 20 % 14
+        draw.rectangle((x * 32 + 3, y * 32 + 3, x * 32 + 28, y * 32 + 28), fill=(90, 200, 120) if k else (160, 240, 180))
+    draw.ellipse((12 * 32 + 6, 6 * 32 + 6, 12 * 32 + 26, 6 * 32 + 26), fill=(230, 80, 70))
+
+
+def table(draw: ImageDraw.ImageDraw, index: int) -> None:
+    draw.rectangle((0, 190, 640, 456), fill=(150, 118, 84))
+    draw.ellipse((430, 300, 560, 370), fill=(210, 210, 215), outline=(90, 90, 95), width=4)
+    x = 120 + (index * 9) % 320
+    draw.rectangle((x, 290, x + 34, 324), fill=(205, 60, 55))
+    draw.line((320, 40, x + 17, 270), fill=(235, 235, 235), width=16)
+    draw.rectangle((x - 8, 262, x + 42, 276), fill=(60, 60, 66))
+
+
+class Book:
+    """Writes one run."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store = store
+        self.folder = folder
+        self.clock = 0
+
+    def video(self, count: int, paint: Callable[[ImageDraw.ImageDraw, int], None]) -> tuple[str, dict[str, Any]]:
+        path = self.folder / "clip.mp4"
+        writer = VideoWriter(path, fps=10, size=SIZE)
+        for index in range(count):
+            writer.write(draw_frame(index, paint))
+        info = writer.close()
+        keys = ("fps", "width", "height", "n_frames", "codec")
+        return self.store.put_artifact(path, "video/mp4"), {key: getattr(info, key) for key in keys}
+
+    def episode(self, name: str, **columns: Any) -> Episode:
+        """Begin an episode; `name` decides its id."""
+        self.clock += 1
+        identity = ident(name)
+        defaults: dict[str, Any] = {
+            "id": f"{identity}-0",
+            "identity": identity,
+            "try_no": 0,
+            "spec": {"task": columns["task_id"], "seed": columns["seed"]},
+            "created_at": BEGIN + dt.timedelta(minutes=self.clock),
+        }
+        return self.store.begin_episode(Episode(**(defaults | columns)))
+
+    def steps(self, episode: Episode, actions: list[Any], **columns: Callable[[int], Any]) -> None:
+        for index, action in enumerate(actions):
+            values: dict[str, Any] = {"sim_step": index, "frame": index, "status": "ok", "think_s": 0.4, "env_s": 0.02}
+            values |= {key: make(index) for key, make in columns.items()}
+            self.store.append_step(Step(episode_id=episode.id, index=index, action=action, **values))
+
+    def finish(self, episode: Episode, outcome: str, score: float, n_steps: int, video: Any = None, **more: Any) -> None:
+        sha, info = video or (None, {})
+        summary = {"illegal": 0, "unparsable": 0, "calls": 0, "cost_usd": "0"} | more.pop("summary", {})
+        scored = outcome in ("won", "lost", "horizon")
+        self.store.finish_episode(
+            episode.id, outcome=outcome, scored=scored, score=score if scored else None, success=outcome == "won",
+            n_steps=n_steps, video=sha, video_info=info, summary=summary, state_hash=ident(episode.id) * 2,
+            finished_at=episode.created_at + dt.timedelta(seconds=42), **more,
+        )  # fmt: skip
+
+    def link(self, episode: Episode, condition: str, *, final: bool = True, trial: str = "", instrument: str = "") -> None:
+        self.store.link(
+            [
+                RunEpisode(
+                    run_id=RUN, condition=condition, identity=episode.identity, task_id=episode.task_id,
+                    space=episode.space, agent=episode.agent, instrument=instrument, seed=episode.seed,
+                    trial=trial or episode.identity, round=episode.round, final=final,
+                )
+            ]
+        )  # fmt: skip
+
+
+def write_run(folder: Path) -> dict[str, str]:
+    """Write the run into `folder/arena.db`; returns the episode ids by name."""
+    with Store.open(folder / "arena.db") as store:
+        book = Book(store, folder)
+        store.begin_run(
+            Run(id=RUN, name="demo", experiment={"name": "demo", "tasks": ["games/*"]}, created_at=BEGIN, host={"python": "3.11"})
+        )
+        ids = {
+            **_semantic(book),
+            **_gui(book),
+            **_robot(book),
+            **_crowd(book),
+            **_hostile(book),
+            "long": _long(book),
+            "gone": _without_bytes(book),
+        }
+        store.finish_run(RUN, "finished")
+    return ids
+
+
+def _semantic(book: Book) -> dict[str, str]:
+    """Snake by a model: calls with images, an illegal move, verdicts, a lesson and the retry with it."""
+    task: dict[str, Any] = {"task_id": "games/snake-v1", "space": "semantic", "agent": "vlm:small", "seed": 3}
+    clip = book.video(121, board)
+    tutorial = book.episode("tutorial", **(task | {"agent": "scripted", "seed": 10_007}))
+    book.steps(tutorial, [{"turn": "right"}] * 120, score=lambda i: i / 1.2, reward=lambda i: 0.01)
+    book.finish(tutorial, "won", 100.0, 120, clip)
+    book.link(tutorial, "tutorial")
+
+    first = book.episode("first", **task)
+    turns = ["up", "right", "down", "left"]
+    book.steps(
+        first, [{"turn": turns[i // 7 % 4]} for i in range(120)],
+        status=lambda i: "illegal" if i in (30, 31, 90) else "ok",
+        reason=lambda i: "turn: the snake cannot turn back on itself" if i in (30, 31, 90) else "",
+        rationale=lambda i: f"Step {i}: the apple lies to the right and the way is free, so I keep to the upper rows.",
+        score=lambda i: float(min(40, i // 24 * 10)), reward=lambda i: 1.0 if i and i % 24 == 0 else 0.0,
+    )  # fmt: skip
+    buffer = io.BytesIO()
+    Image.fromarray(draw_frame(5, board)).save(buffer, "PNG")
+    picture = book.store.put_artifact(buffer.getvalue(), "image/png")
+    image = {"type": "image_url", "image_url": {"artifact": picture}}
+    for index in (4, 5):
+        request = {
+            "model": "small",
+            "messages": [
+                {"role": "system", "content": "You play Snake. Answer with one turn."},
+                {"role": "user", "content": [{"type": "text", "text": "The screen now:"}, image]},
+            ],
+        }
+        book.store.add(
+            Call(
+                id=ident(f"call{index}"), episode_id=first.id, step_index=index, purpose="act", model="small", request=request,
+                reply={"choices": [{"message": {"content": '{"turn": "up"}'}}]}, text='{"turn": "up"}', status="ok",
+                input_tokens=812, output_tokens=23, latency_s=0.7, cost_usd=Decimal("0.00042"), cost_source="table",
+            )
+        )  # fmt: skip
+    for milestone, step in (("turned", 0), ("apple-1", 24), ("apple-3", 72)):
+        book.store.add(MilestoneTruth(episode_id=first.id, milestone_id=milestone, step_index=step))
+    for milestone, verdict, frame in (("turned", "reached", 1), ("apple-1", "reached", 25), ("apple-3", "uncertain", 73), ("apple-5", "not_reached", 120)):
+        note = f"Frame {frame} shows it." if verdict == "reached" else "The counter cannot be read."
+        book.store.add(
+            Verdict(id=ident(f"v{milestone}"), episode_id=first.id, milestone_id=milestone, judge="judge:small", fingerprint="f" * 32,
+                    verdict=verdict, confidence=0.9 if verdict == "reached" else 0.4, frame=frame, note=note)
+        )  # fmt: skip
+    book.finish(first, "lost", 40.0, 120, clip, outcome_detail="the snake ran into its own body",
+                summary={"illegal": 3, "calls": 2, "cost_usd": "0.00084"})  # fmt: skip
+    lesson = Lesson(
+        id=ident("lesson"), episode_id=first.id, tutorial_id=tutorial.id, reflector="vlm:small", fingerprint="a" * 32,
+        text="Keep a free column beside the wall, and never turn towards the body when fewer than three cells are free.",
+        frames={"failure": [100, 110, 119], "tutorial": [10, 60]},
+    )  # fmt: skip
+    book.store.add(lesson)
+    second = book.episode("second", **task, round=1, parent_id=first.id, lesson_id=lesson.id)
+    book.steps(second, [{"turn": turns[i // 9 % 4]} for i in range(120)], score=lambda i: float(min(70, i // 12 * 10)))
+    book.finish(second, "horizon", 70.0, 120, clip, summary={"calls": 2, "cost_usd": "0.0009"})
+    book.link(first, "single")
+    book.link(first, "reflect-and-retry", final=False)
+    book.link(second, "reflect-and-retry", trial=first.identity)
+    return {"first": first.id, "second": second.id, "tutorial": tutorial.id, "picture": picture}
+
+
+def _gui(book: Book) -> dict[str, str]:
+    """Every gesture of the mouse and the keyboard, one a step."""
+    gestures = [
+        {"verb": "click", "x": 400, "y": 208, "button": "left", "count": 2},
+        {"verb": "drag", "x": 120, "y": 300, "to_x": 420, "to_y": 160, "button": "left"},
+        {"verb": "scroll", "x": 500, "y": 240, "clicks": -3},
+        {"verb": "press", "key": "up"},
+        {"verb": "hold", "key": "space", "ms": 300},
+        {"verb": "hotkey", "keys": ["ctrl", "shift", "s"]},
+        {"verb": "type", "text": "hello"},
+        {"verb": "move", "x": 40, "y": 40},
+        {"verb": "wait", "ms": 100},
+        None,
+    ]
+    episode = book.episode("gui", task_id="games/snake-v1", space="gui", agent="vlm:small", seed=3)
+    book.steps(
+        episode, gestures, score=lambda i: float(i), reward=lambda i: 1.0 if i % 3 == 0 else -0.5,
+        status=lambda i: "unparsable" if i == 9 else "ok", reason=lambda i: "no JSON object in the reply" if i == 9 else "",
+    )  # fmt: skip
+    book.finish(episode, "unparsable", 0.0, len(gestures), book.video(len(gestures) + 1, board), summary={"unparsable": 1})
+    book.link(episode, "single")
+    return {"gui": episode.id}
+
+
+def _robot(book: Book) -> dict[str, str]:
+    """A pick-and-place whose gripper opens mid-carry; diagnosed, rolled back, played on."""
+    episode = book.episode("robot", task_id="tabletop/pick-place-bowl-v1", space="native", agent="scripted", seed=1)
+    sims = [*range(40), *range(22, 64)]
+    for index, sim in enumerate(sims):
+        branch = 0 if index < 40 else 1
+        action = [0.4 * np.sin(sim / 6), 0.7 * np.cos(sim / 8), -0.3, 0.0, 0.1, 0.0, 1.0 if 12 < sim < 55 else -1.0]
+        step = Step(
+            episode_id=episode.id, index=index, branch=branch, sim_step=sim, action=[round(float(v), 3) for v in action],
+            status="ok", score=float(min(100, sim * 1.7)) if branch or sim < 30 else 35.0, frame=index + branch,
+        )  # fmt: skip
+        extra: list[Any] = []
+        if index == 39:
+            body = {"verdict": "fault", "confidence": 0.86, "onset_step": 29, "stage": "carry", "entity": "gripper",
+                    "rationale": "The fingers stand apart and the cube lies on the table; it was held at step 28."}  # fmt: skip
+            finding = Diagnosis(
+                id=ident("diagnosis"), episode_id=episode.id, step_index=39, trigger="grasp-lost", diagnoser="rules",
+                fingerprint="d" * 32, verdict="fault", fault_class="control", fault_type="C3", rollback_step=22, body=body,
+            )  # fmt: skip
+            fork = Intervention(
+                episode_id=episode.id, branch=1, diagnosis_id=finding.id, kind="sim", at_step=39, to_step=22, snapshot="e" * 64, exact=True
+            )
+            extra = [finding, fork]
+        book.store.append_step(step, extra=extra)
+    book.store.add(
+        Fault(episode_id=episode.id, kind="gripper-opens", fault_class="control", fault_type="C3", onset_step=29, params={"duration_steps": 8})
+    )
+    for milestone, step in (("reach", 10), ("grasp", 14), ("lift", 20), ("place", 78)):
+        book.store.add(MilestoneTruth(episode_id=episode.id, milestone_id=milestone, step_index=step))
+    book.finish(episode, "won", 100.0, len(sims), book.video(len(sims) + 2, table))
+    book.link(episode, "diagnosis", instrument="expert that reads the state")
+    return {"robot": episode.id}
+
+
+def _crowd(book: Book) -> dict[str, str]:
+    """Enough seeds, agents and tasks to fill a table; without videos."""
+    rng = np.random.default_rng(0)
+    for task, mean in (("games/snake-v1", 60), ("games/2048-v1", 45)):
+        for agent, shift, instrument in (
+            ("scripted", 35, "expert that reads the state"),
+            ("calibrated", 5, "test weight with a known gain"),
+            ("random", -40, ""),
+        ):
+            for seed in range(5):
+                base = {"task_id": task, "space": "semantic", "agent": agent, "seed": seed}
+                score = float(np.clip(mean + shift + rng.normal(0, 9), 0, 100))
+                first = book.episode(f"{task}{agent}{seed}", **base)
+                broken = agent == "random" and seed == 4
+                outcome = "infrastructure_error" if broken else "won" if score > 85 else "lost"
+                book.finish(first, outcome, score, 0, summary={"illegal": int(rng.integers(0, 9))})
+                book.link(first, "single", instrument=instrument)
+                if agent == "calibrated":
+                    again = book.episode(f"{task}{agent}{seed}r", **base, round=1, parent_id=first.id)
+                    book.finish(again, "won", min(100.0, score + 18 + float(rng.normal(0, 4))), 0)
+                    book.link(first, "reflect-and-retry", instrument=instrument, final=False)
+                    book.link(again, "reflect-and-retry", instrument=instrument, trial=first.identity)
+    return {}
+
+
+def _hostile(book: Book) -> dict[str, str]:
+    """Payloads in every text that a model or a stranger's file can fill."""
+    base: dict[str, Any] = {"task_id": f"games/{IMG}-v1", "space": "semantic", "agent": f"vlm:{IMG}", "seed": 0}
+    episode = book.episode("hostile", **base)
+    step = Step(
+        episode_id=episode.id, index=0, sim_step=0, action={"turn": HOSTILE, IMG: [HOSTILE]}, status="illegal", reason=HOSTILE,
+        rationale=HOSTILE, notes={IMG: HOSTILE},
+    )  # fmt: skip
+    call = Call(
+        id=ident("hostile"), episode_id=episode.id, step_index=0, purpose="act", model=IMG, text=HOSTILE, status="ok", error=HOSTILE,
+        request={"messages": [{"role": IMG, "content": [{"type": "text", "text": HOSTILE}, {"image_url": {"artifact": "../../etc/passwd"}}]}]},
+        reply={"content": HOSTILE},
+    )  # fmt: skip
+    finding = Diagnosis(
+        id=ident("hd"), episode_id=episode.id, step_index=0, trigger=IMG, diagnoser=IMG, fingerprint="d" * 32, verdict="fault",
+        fault_class="control", fault_type="C1", rollback_step=0, body={"rationale": HOSTILE, IMG: HOSTILE},
+    )  # fmt: skip
+    fault = Fault(episode_id=episode.id, kind=IMG, fault_class="control", fault_type="C1", onset_step=0, params={IMG: HOSTILE})
+    verdict = Verdict(
+        id=ident("hv"), episode_id=episode.id, milestone_id=IMG, judge=IMG, fingerprint="f" * 32, verdict="reached", frame=0, note=HOSTILE
+    )
+    book.store.append_step(step, calls=[call], truths=[MilestoneTruth(episode_id=episode.id, milestone_id=IMG, step_index=0)], extra=[finding, fault, verdict])
+    book.store.add(Lesson(id=ident("hl"), episode_id=episode.id, reflector=IMG, fingerprint="a" * 32, text=HOSTILE, frames={"failure": [0]}))
+    book.finish(episode, "lost", 0.0, 1, outcome_detail=HOSTILE)
+    book.link(episode, IMG, instrument=IMG)
+    return {"hostile": episode.id}
+
+
+def _long(book: Book) -> str:
+    """20,000 steps without a video, in one transaction."""
+    episode = book.episode("long", task_id="games/snake-v1", space="semantic", agent="random", seed=77)
+    book.store.add(
+        *(
+            Step(episode_id=episode.id, index=i, sim_step=i, action={"turn": "up"}, status="illegal" if i % 7 == 0 else "ok",
+                 frame=i, score=50 + 40 * float(np.sin(i / 900)), rationale=f"thought {i}")
+            for i in range(LONG)
+        )
+    )  # fmt: skip
+    book.finish(episode, "horizon", 50.0, LONG)
+    book.link(episode, "single")
+    return episode.id
+
+
+def _without_bytes(book: Book) -> str:
+    """An episode whose video the database knows and the artifact store has lost."""
+    clip = book.video(4, lambda draw, index: draw.rectangle((9, 9, 99, 99 + index), fill=(99, 9, 200)))
+    episode = book.episode("gone", task_id="games/snake-v1", space="semantic", agent="random", seed=78)
+    book.steps(episode, [{"turn": "up"}] * 3)
+    book.finish(episode, "lost", 1.0, 3, clip)
+    path = book.store.artifacts.path(clip[0])
+    assert path is not None
+    path.unlink()
+    book.link(episode, "single")
+    return episode.id
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The database's path, and episode ids by name."""
+    folder = tmp_path_factory.mktemp("run")
+    return folder / "arena.db", write_run(folder)
+
+
+@pytest.fixture(scope="session")
+def ids(recorded: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    return recorded[1]
+
+
+@pytest.fixture(scope="session")
+def store(recorded: tuple[Path, dict[str, str]]) -> Iterator[Store]:
+    with Store.open(recorded[0], migrate=False) as opened:
+        yield opened
+
+
+class Server:
+    """A real server on a free port of this machine, in a thread."""
+
+    def __init__(self, store: Store, token: str | None = None) -> None:
+        self._socket = listen("127.0.0.1", 0)
+        config = uvicorn.Config(create_app(store, token=token), log_level="warning", access_log=False)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise RuntimeError("the server did not start")
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+
+@pytest.fixture(scope="session")
+def server(store: Store) -> Iterator[Server]:
+    with Server(store) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium here: `apt install chromium`")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--headless=new"])
+        yield chromium
+        chromium.close()
+
+
+if __name__ == "__main__":  # python tests/ui/conftest.py FOLDER: write the run, to look at it with a browser
+    print(write_run(Path(sys.argv[1])))

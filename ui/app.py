@@ -1,0 +1,210 @@
+"""The app: FastAPI owns `/api`, `/media`, `/static` and `/healthz`; Gradio, mounted at `/ui`, carries the pages.
+
+The UI reads and never runs: every route answers GET and HEAD alone, and closing a tab affects nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import warnings
+import webbrowser
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import uvicorn
+from fastapi import APIRouter, FastAPI, HTTPException
+from fastapi.responses import FileResponse, RedirectResponse
+from starlette.responses import Response
+
+from storage.store import Store
+from ui import api, media, pages
+from ui.security import Guard, Viewer, check_host, make_viewer
+
+STATIC: Final = Path(__file__).parent / "static"
+DEFAULT_PORT: Final = 7860
+PORTS_TRIED: Final = 50
+
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+
+class NoFreePort(OSError):
+    """Every port that was tried is taken."""
+
+
+def create_app(store: Store, *, token: str | None = None) -> FastAPI:
+    """Build the app.
+
+    Importing Gradio takes some seconds, so it happens here and not when this module is imported.
+
+    Args:
+        store: What is shown.
+        token: Whoever shows it may look (`?token=` once, or `Authorization: Bearer`). None means that only
+            requests by a loopback name are answered.
+    """
+    viewer = make_viewer(token)
+    app = FastAPI(title="Rewind Arena", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    app.include_router(_pages_router())
+    app.include_router(api.create_router(store))
+    app.include_router(media.create_router(store))
+    app = _mount_gradio(app, viewer)
+    app.add_middleware(Guard, viewer=viewer, token=token)
+    return app
+
+
+def serve(
+    store: Store,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    *,
+    token: str | None = None,
+    open_browser: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until interrupted.
+
+    Args:
+        store: What is shown.
+        host: Address to listen on.
+        port: Port to listen on, or the first free one after it; 0 lets the system choose.
+        token: See `create_app`; needed for any `host` that other machines can reach.
+        open_browser: Open the link in a browser once the server answers.
+        ready: Called with the link once the port is ours; prints it by default.
+
+    Raises:
+        RemoteWithoutToken: for a host beyond this machine without a token.
+        NoFreePort: if the port and those after it are taken.
+    """
+    check_host(host, token)
+    listener = listen(host, port)
+    with contextlib.closing(listener):
+        link = _link(host, listener.getsockname()[1], token)
+        app = create_app(store, token=token)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, date_header=True)
+        # The socket listens already: whoever follows the link now waits a moment and is answered.
+        (ready or _print_link)(link)
+        if open_browser:
+            webbrowser.open(link)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bind and listen on a port, or on the first free one after it.
+
+    Raises:
+        NoFreePort: if all of them are taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    candidates = [0] if port == 0 else range(port, min(port + PORTS_TRIED, 65_536))
+    for candidate in candidates:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, candidate))
+            listener.listen(128)
+        except OSError as error:
+            listener.close()
+            if error.errno not in _TAKEN:
+                raise
+            continue
+        return listener
+    raise NoFreePort(f"ports {port} to {candidates[-1]} on {host} are all taken; choose another with --port")
+
+
+_TAKEN: Final = frozenset({98, 48, 10048})  # EADDRINUSE on Linux, macOS and Windows
+
+
+def _link(host: str, port: int, token: str | None) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _print_link(link: str) -> None:
+    print(f"Replays at {link} (Ctrl-C stops)", flush=True)
+
+
+@cache
+def static_version() -> str:
+    """Digest of all static files: part of their address, so that browsers may keep them for good."""
+    digest = hashlib.sha256()
+    for path in sorted(STATIC.iterdir()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _pages_router() -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+    # A fixed set of names: nothing from an address ever becomes a path.
+    files = {path.name: path for path in STATIC.iterdir() if path.suffix in _TYPES}
+
+    @router.get("/")
+    def root() -> Response:
+        """The pages live below `/ui`."""
+        return RedirectResponse("/ui/", status_code=307)
+
+    @router.get("/episode/{episode_id}")
+    def episode(episode_id: str, step: int = 0) -> Response:
+        """The short address of an episode at a step."""
+        return RedirectResponse(f"/ui/replay?{urlencode({'ep': episode_id, 'step': step})}", status_code=307)
+
+    @router.get("/healthz")
+    def healthz() -> dict[str, str]:
+        """Answers while the server lives; tells nothing else."""
+        return {"status": "ok"}
+
+    @router.get("/favicon.ico")
+    def favicon() -> Response:
+        """The icon of the tab."""
+        return FileResponse(files["icon.svg"], media_type="image/svg+xml")
+
+    @router.get("/static/{version}/{name}")
+    def static(version: str, name: str) -> Response:
+        """A script, style sheet or icon of ours."""
+        if name not in files:
+            raise HTTPException(404, "no such file")
+        current = version == static_version()
+        caching = "private, max-age=31536000, immutable" if current else "no-store"
+        return FileResponse(files[name], media_type=_TYPES[files[name].suffix], headers={"Cache-Control": caching})
+
+    return router
+
+
+def _mount_gradio(app: FastAPI, viewer: Viewer) -> FastAPI:
+    # Read when Gradio is imported: it would otherwise report its use to its makers.
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    import gradio as gr
+
+    static = f"/static/{static_version()}"
+    head = (
+        f'<link rel="stylesheet" href="{static}/arena.css"><link rel="icon" href="{static}/icon.svg">'
+        f'<link rel="modulepreload" href="{static}/shell.js">'
+    )
+    fonts = ["system-ui", "sans-serif"]  # names of the system's own: Gradio's default theme names web fonts
+    theme = gr.themes.Base(font=fonts, font_mono=["ui-monospace", "monospace"])
+    with gr.Blocks(title="Rewind Arena", fill_width=True, analytics_enabled=False) as blocks:
+        pages.leaderboard.build(static)
+    for page in (pages.episodes, pages.replay):
+        with blocks.route(page.TITLE, f"/{page.NAME}", show_in_navbar=False):
+            page.build(static)
+    with warnings.catch_warnings():
+        # Server-side rendering is off anyway; Gradio 6.31 says so again for every app of several pages.
+        warnings.filterwarnings("ignore", message="SSR mode is not supported")
+        mounted: FastAPI = gr.mount_gradio_app(
+            app,
+            blocks,
+            path="/ui",
+            auth_dependency=viewer,
+            footer_links=[],
+            run_history=False,
+            ssr_mode=False,
+            mcp_server=False,
+            enable_monitoring=False,
+            theme=theme,
+            head=head,
+        )
+    return mounted

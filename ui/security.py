@@ -1,0 +1,197 @@
+"""Who may look, and what a browser may do with what it is shown.
+
+One function, `viewer`, decides about every request: the guard below asks it for API, media, static files and
+Gradio's own routes alike, and Gradio asks it again as its `auth_dependency`. A route that is added later is
+covered without anybody remembering it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Callable
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE: Final = "arena_token"
+
+CSP: Final = "; ".join(
+    (
+        "default-src 'self'",
+        # Gradio starts from an inline script and compiles templates with `Function`; both must stay allowed.
+        # Inline handlers (`onerror=`), the usual form of injected script, are refused all the same.
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "script-src-attr 'none'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "media-src 'self' blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+
+_HEADERS: Final = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+# Gradio 6.31 answers `/file=` with the headers of the request, cookie included.
+_NEVER_SENT: Final = ("cookie", "authorization", "host")
+
+# The pages need none of Gradio's doors to files and other hosts.
+_CLOSED: Final = ("/file=", "/file/", "/proxy=", "/upload", "/stream/", "/call/", "/run/", "/queue/")
+
+_OPEN: Final = ("/healthz",)
+
+Viewer = Callable[[HTTPConnection], str | None]
+
+
+class RemoteWithoutToken(ValueError):
+    """The server was to listen beyond this machine without a token."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine alone."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def check_host(host: str, token: str | None) -> None:
+    """Refuse to serve strangers without a token.
+
+    Raises:
+        RemoteWithoutToken: for an address that other machines can reach, if there is no token.
+    """
+    if not token and not is_loopback(host):
+        raise RemoteWithoutToken(
+            f"host {host!r} can be reached from other machines and no token is set; "
+            "give a token (`--token`), or listen on 127.0.0.1 and use an SSH tunnel"
+        )
+
+
+def make_viewer(token: str | None) -> Viewer:
+    """The one rule about who may look.
+
+    With a token: whoever sends it, as `Authorization: Bearer ...` or in the cookie that the first visit with
+    `?token=...` sets. Without: whoever asks for this machine by a loopback name. The name is checked because
+    a foreign page can point its own host name at 127.0.0.1 and read the answers (DNS rebinding).
+
+    Returns:
+        A function of a connection that gives the viewer's name, or None for a stranger.
+    """
+
+    def viewer(connection: HTTPConnection) -> str | None:
+        if token is None:
+            return "local" if is_loopback(_host_name(connection.headers)) else None
+        scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
+        given = [bearer.strip()] if scheme.lower() == "bearer" else []
+        given.append(_cookie(connection.headers))
+        matches = [hmac.compare_digest(item.encode(), token.encode()) for item in given]
+        return "token" if any(matches) else None
+
+    return viewer
+
+
+class Guard:
+    """ASGI middleware around the whole app: who, what method, which headers come back."""
+
+    def __init__(self, app: ASGIApp, *, viewer: Viewer, token: str | None = None) -> None:
+        self.app = app
+        self._viewer = viewer
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the request, or pass it on and clean the answer."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            else:  # a WebSocket: nothing here speaks it
+                await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def clean_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name in _NEVER_SENT:
+                    if name in headers:
+                        del headers[name]
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refuse(HTTPConnection(scope))
+        await (refusal or self.app)(scope, receive, clean_send)
+
+    def _refuse(self, connection: HTTPConnection) -> Response | None:
+        path = connection.scope["path"]
+        if connection.scope["method"] not in ("GET", "HEAD"):
+            return _problem(405, "this server is read-only: GET and HEAD only", {"Allow": "GET, HEAD"})
+        if path in _OPEN:
+            return None
+        if self._token is not None and "token" in connection.query_params:
+            return self._log_in(connection)
+        if self._viewer(connection) is None:
+            if self._token is None:
+                return _problem(421, "without a token this server answers only to a loopback name such as 127.0.0.1")
+            return _problem(401, "open the link with ?token=... once, or send 'Authorization: Bearer ...'", _CHALLENGE)
+        if "/gradio_api/" in path and any(door in path for door in _CLOSED):
+            return _problem(404, "no such page")
+        return None
+
+    def _log_in(self, connection: HTTPConnection) -> Response:
+        """Keep the token in a cookie and take it out of the address, so that it is not shared by accident."""
+        given = connection.query_params["token"]
+        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
+            return _problem(401, "that token is not this server's", _CHALLENGE)
+        rest = [(key, value) for key, value in parse_qsl(connection.url.query) if key != "token"]
+        # A single leading slash: `//host` would send the browser to another host.
+        target = "/" + connection.url.path.lstrip("/\\") + ("?" + urlencode(rest) if rest else "")
+        response = RedirectResponse(target, status_code=303)
+        response.set_cookie(
+            COOKIE, given, httponly=True, samesite="strict", secure=connection.url.scheme == "https", path="/"
+        )
+        return response
+
+
+_CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
+
+
+def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": detail}, status_code=status, headers=headers)
+
+
+def _host_name(headers: Headers) -> str:
+    host = headers.get("host", "")
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.rsplit(":", 1)[0] if ":" in host else host
+
+
+def _cookie(headers: Headers) -> str:
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return jar[COOKIE].value if COOKIE in jar else ""
