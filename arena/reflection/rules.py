@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from arena.outcomes import Outcome
@@ -135,7 +136,9 @@ def _mixture(steps: Sequence[Step]) -> str:
 
 
 def _listed(steps: Sequence[Step]) -> str:
-    return ", ".join(_action(step.action) for step in steps)
+    """Actions in order, equal neighbours together: `up, right (3 times)`."""
+    runs = [(action, len(list(run))) for action, run in groupby(_action(step.action) for step in steps)]
+    return ", ".join(action if times == 1 else f"{action} ({times} times)" for action, times in runs)
 
 
 def _action(action: Any) -> str:

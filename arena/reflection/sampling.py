@@ -6,6 +6,7 @@ sorted, each once, and the same again for the same arguments.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
@@ -81,16 +82,28 @@ def _tail(n_frames: int, count: int) -> list[int]:
 
 
 def _change(n_frames: int, count: int, frames: Sequence[Frame] | FrameReader) -> list[int]:
-    """Equal shares of the total change between pictures; a still video falls back to equal spacing."""
+    """Halve, again and again, the stretch in which most changes; a still video falls back to equal spacing.
+
+    A single jump, such as an end screen, costs the two frames around it: stretches without an inner frame are left
+    alone. (Equal shares of the total change would crowd most of the budget around it.)
+    """
     candidates = _uniform(n_frames, max(count, min(n_frames, MAX_CANDIDATES)))
     changed = np.cumsum([0.0, *_differences(candidates, frames)])
     if changed[-1] == 0.0:
         return _uniform(n_frames, count)
-    shares = np.arange(count) * (changed[-1] / (count - 1))
-    # The first candidate at which a share is complete; rounding must not push the last one over the end.
-    places = np.minimum(np.searchsorted(changed, shares * (1 - 1e-12)), len(candidates) - 1)
-    places[-1] = len(candidates) - 1
-    return [candidates[place] for place in _apart(places.tolist(), len(candidates))]
+    places = [0, len(candidates) - 1]
+    while len(places) < count:
+        stretches = [(first, last) for first, last in pairwise(places) if last - first > 1]
+        # Most change first, then the longest, then the earliest.
+        first, last = max(
+            stretches, key=lambda ends: (changed[ends[1]] - changed[ends[0]], ends[1] - ends[0], -ends[0])
+        )
+        if changed[last] == changed[first]:
+            middle = (first + last) // 2
+        else:
+            middle = int(np.searchsorted(changed, (changed[first] + changed[last]) / 2))
+        bisect.insort(places, min(max(middle, first + 1), last - 1))
+    return [candidates[place] for place in places]
 
 
 def _differences(indices: Sequence[int], frames: Sequence[Frame] | FrameReader) -> list[float]:

@@ -136,7 +136,7 @@ def test_rules_tell_the_ending_the_next_milestone_the_refusals_and_the_expert():
     assert 'refused 1 of 10 actions; the most frequent reason, given 1 time: "a wall is left of you"' in text
     assert "The last 8 steps did not change the score." in text
     assert "The expert, on another seed, took 6 steps to a score of 100." in text
-    assert "passed the attempt's best score of 30, its actions were right, right, up." in text
+    assert "passed the attempt's best score of 30, its actions were right (2 times), up." in text
     assert "at step 0: up against the expert's right; the seeds differ" in text
     assert "The expert's actions: up 67%, right 33%. The attempt's: up 90%, left 10%." in text
 

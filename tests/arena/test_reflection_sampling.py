@@ -62,7 +62,13 @@ def test_change_is_exact_whatever_the_pictures(brightness, budget):
 def test_change_looks_where_something_happens():
     brightness = [10] * 40 + [10 + 20 * i for i in range(10)] + [200] * 50
     inner = sample_frames(100, 8, "change", video(brightness))[1:-1]
-    assert all(40 <= index < 50 for index in inner)
+    assert all(40 <= index <= 50 for index in inner)
+
+
+def test_an_end_screen_does_not_use_up_the_budget_of_change():
+    indices = sample_frames(101, 9, "change", video([i // 4 for i in range(100)] + [250]))
+    assert indices[-2:] == [99, 100]
+    assert largest_gap(indices) <= 26
 
 
 def test_change_reads_a_bounded_number_of_frames_of_a_long_video():
