@@ -46,7 +46,7 @@ def calibration(store: Store, run_id: str) -> list[Calibration]:
     episodes = store.latest_tries({link.identity for link in links})
     groups: dict[tuple[str, float], dict[bool, list[Episode]]] = defaultdict(lambda: {False: [], True: []})
     for episode in sorted(episodes.values(), key=lambda episode: episode.id):
-        gain = episode.spec["agent"].get("gain")
+        gain = episode.spec["agent"].get("options", {}).get("gain")
         if gain is None or NOTE not in episode.summary.get("notes", {}):
             continue
         for place in ("in all", f"{episode.task_id} {episode.space}"):

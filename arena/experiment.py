@@ -15,10 +15,10 @@ import environments
 from agents.errors import AgentsError, InvalidOptions
 from arena.diagnosis import DiagnosisConfig
 from arena.errors import InvalidExperiment, Problem
-from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.reflection import ReflectionConfig
 from environments.errors import UnknownTask
+from environments.robots.faults import Fault
 
 _Strict = ConfigDict(extra="forbid", frozen=True)
 
@@ -84,20 +84,6 @@ class AgentEntry(BaseModel):
         return value
 
 
-class Fault(BaseModel):
-    """A fault to inject, on tasks that know it."""
-
-    model_config = _Strict
-
-    kind: str
-    params: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        return {"kind": value} if isinstance(value, str) else value
-
-
 class Condition(BaseModel):
     """What is done around the attempts: nothing, reflection and a retry, or supervision and rollback."""
 
@@ -117,7 +103,9 @@ class Condition(BaseModel):
         if isinstance(value, str):
             value = {"name": value}
         if isinstance(value, dict) and "name" in value:
-            return {"label": value["name"], **value}
+            value = {"label": value["name"], **value}
+            if isinstance(value.get("fault"), str):
+                value["fault"] = {"kind": value["fault"]}
         return value
 
 
@@ -155,11 +143,6 @@ class Experiment(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
     description: str = ""
     blocks: Annotated[list[Block], Field(min_length=1)]
-
-    @property
-    def run_id(self) -> str:
-        """The same file is the same run, wherever it lies and however it is formatted."""
-        return f"{self.name}-{digest(self.model_dump(mode='json'), 10)}"
 
 
 def load(path: Path | str) -> Experiment:
@@ -236,14 +219,23 @@ def _problem(item: Any, flat: bool) -> Problem:
     return Problem(path or "file", item.get("input"), message)
 
 
+_MODELS: dict[Any, type[BaseModel]] = {
+    "limits": Limits,
+    "clock": Clock,
+    "reflection": ReflectionConfig,
+    "diagnosis": DiagnosisConfig,
+    "judge": JudgeConfig,
+    "conditions": Condition,
+    "fault": Fault,
+}
+
+
 def _known_fields(location: list[Any]) -> list[str]:
-    models = (Experiment, Block, Limits, Clock, Condition, ReflectionConfig, DiagnosisConfig, JudgeConfig, Fault)
-    parents = {"limits": Limits, "clock": Clock, "reflection": ReflectionConfig, "diagnosis": DiagnosisConfig}
-    parents |= {"judge": JudgeConfig, "conditions": Condition, "fault": Fault}
+    """The fields that stand where an unknown one was found."""
     for part in reversed(location[:-1]):
-        if part in parents:
-            return list(parents[part].model_fields)
-    return sorted({name for model in models[:2] for name in model.model_fields})
+        if part in _MODELS:
+            return list(_MODELS[part].model_fields)
+    return sorted({*Experiment.model_fields, *Block.model_fields})
 
 
 def _nearest(word: str, options: list[str]) -> str:
@@ -294,12 +286,7 @@ def _check_agent(path: str, entry: AgentEntry) -> Iterator[Problem]:
 
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:
-    from environments.robots.faults import FAULTS
-
-    if fault.kind not in FAULTS:
-        yield Problem(
-            f"{path}.kind", fault.kind, f"expected one of {', '.join(FAULTS)}{_nearest(fault.kind, list(FAULTS))}"
-        )
     for i, pattern in enumerate(block.tasks):
-        if any("faults" not in task.tags for task in environments.match(pattern)):
-            yield Problem(path, fault.kind, f"tasks[{i}] matches tasks that take no faults (need the tag `faults`)")
+        without = [task.id for task in environments.match(pattern) if "robot" not in task.tags]
+        if without:
+            yield Problem(path, fault.kind, f"{', '.join(without)} (tasks[{i}]) takes no faults; only robot tasks do")

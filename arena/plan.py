@@ -9,7 +9,7 @@ import agents
 import environments
 from arena import diagnosis, reflection
 from arena.experiment import AgentEntry, Block, Condition, Experiment
-from arena.identity import identity
+from arena.identity import digest, identity
 from arena.judging import JudgeConfig
 from arena.leaderboard import TUTORIAL
 from environments.task import Task
@@ -79,11 +79,19 @@ class Trial:
 class Plan:
     """All trials of an experiment, and the tutorials that their reflections need."""
 
-    run_id: str
     experiment: Experiment
     trials: list[Trial]
     tutorials: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     """By task id and space."""
+
+    @property
+    def run_id(self) -> str:
+        """The same file is the same run, however it is formatted, as long as it asks for the same attempts.
+
+        A new version of a player or a supervisor makes a new run, which reuses what did not change.
+        """
+        identities = [*(trial.first.identity for trial in self.trials), *(t.identity for t in self.tutorials.values())]
+        return f"{self.experiment.name}-{digest([self.experiment.model_dump(mode='json'), identities], 10)}"
 
     def links(self) -> list[RunEpisode]:
         """The rows that are known before anything is played; retries add theirs later."""
@@ -110,7 +118,7 @@ def build(experiment: Experiment) -> Plan:
             if condition.name == RETRY and condition.reflection.tutorial:
                 place = (attempt.spec["task"], attempt.spec["space"])
                 tutorials.setdefault(place, _tutorial(*place))
-    return Plan(run_id=experiment.run_id, experiment=experiment, trials=list(trials.values()), tutorials=tutorials)
+    return Plan(experiment=experiment, trials=list(trials.values()), tutorials=tutorials)
 
 
 def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> Attempt:
@@ -165,7 +173,7 @@ def _attempt(
     spec = {
         "task": task.id,
         "space": space,
-        "agent": {"name": entry.name, **player.fingerprint()},
+        "agent": player.fingerprint(),
         "seed": seed,
         "repetition": repetition,
         "limits": limits,

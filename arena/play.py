@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.recorder import Recorder
 from arena.supervision import Moment, Supervisor
-from environments.env import ArenaEnv, Views
+from environments.env import ArenaEnv
 from environments.task import ActionSpace
 from storage.models import Call, Intervention, Step
 
@@ -30,6 +30,14 @@ class Ending(NamedTuple):
     detail: str
 
 
+class _Kept(NamedTuple):
+    """The world as it was before a step."""
+
+    sim_step: int
+    snapshot: bytes
+    state_hash: str
+
+
 @dataclass(slots=True)
 class _Timeline:
     """Where play stands: how many steps were played, on which branch, and what can be gone back to."""
@@ -37,19 +45,20 @@ class _Timeline:
     index: int = 0
     sim_step: int = 0
     branch: int = 0
-    snapshots: dict[int, tuple[int, bytes]] = field(default_factory=dict)
-    """Step index -> (sim_step, snapshot taken before it), of the present branch's past."""
+    snapshots: dict[int, _Kept] = field(default_factory=dict)
+    """By step index: the state before that step, on the present branch's past."""
 
-    def keep(self, snapshot: bytes) -> None:
-        self.snapshots[self.index] = (self.sim_step, snapshot)
+    def keep(self, env: ArenaEnv) -> None:
+        self.snapshots[self.index] = _Kept(self.sim_step, env.snapshot(), env.state_hash())
 
-    def go_back(self, to: int) -> bytes:
-        """Make step `to` the next one on a new branch; returns the snapshot to restore."""
-        self.sim_step, snapshot = self.snapshots[to]
+    def go_back(self, to: int) -> _Kept:
+        """Make step `to` the next one on a new branch; returns the state to restore."""
+        kept = self.snapshots[to]
+        self.sim_step = kept.sim_step
         # What the abandoned branch saw is no longer the past of the present.
         self.snapshots = {index: kept for index, kept in self.snapshots.items() if index <= to}
         self.branch += 1
-        return snapshot
+        return kept
 
 
 @dataclass(slots=True)
@@ -120,7 +129,7 @@ class Play:
         self._limits = Limits.model_validate(attempt.spec["limits"])
         self._time = _Timeline()
         self._budget = _Budget(self._limits)
-        self._observation: Views
+        self._observation: Mapping[str, Any]
 
     def run(self) -> Outcome:
         """Play to the end and record the outcome.
@@ -182,7 +191,7 @@ class Play:
         """Let the world answer a decision; a decision without an action changes nothing."""
         env, timeline = self._env, self._time
         if self._supervisor:
-            timeline.keep(env.snapshot())
+            timeline.keep(env)
         world_ms = int(self._attempt.spec["clock"]["ms"])
         if world_ms:
             env.advance(world_ms)
@@ -233,8 +242,8 @@ class Play:
 
     def _roll_back(self, to: int) -> Intervention:
         """Restore the world as it was before step `to`, and check that bit by bit."""
-        snapshot = self._time.go_back(to)
-        self._observation = self._env.restore(snapshot)
+        kept = self._time.go_back(to)
+        self._observation = self._env.restore(kept.snapshot)
         self._agent.rolled_back()
         if self._supervisor:
             self._supervisor.rolled_back(to)
@@ -245,8 +254,8 @@ class Play:
             kind="sim",
             at_step=self._time.index,
             to_step=to,
-            snapshot=hashlib.sha256(snapshot).hexdigest(),
-            exact=self._env.snapshot() == snapshot,
+            snapshot=hashlib.sha256(kept.snapshot).hexdigest(),
+            exact=self._env.state_hash() == kept.state_hash,
         )
 
     def _replay(self) -> Ending | None:

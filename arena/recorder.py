@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ from arena.identity import digest
 from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.supervision import Directive
-from environments.env import ArenaEnv, Views
+from environments.env import ArenaEnv
 from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Step
 from storage.store import Store
 from storage.video import VideoWriter
@@ -75,7 +75,7 @@ class Recorder:
             self._video.abort()
         self._scratch.cleanup()
 
-    def begin(self, env: ArenaEnv, observation: Views) -> None:
+    def begin(self, env: ArenaEnv, observation: Mapping[str, Any]) -> None:
         """Record the first frame, and read what an interrupted process left."""
         self._recorded = self._store.steps(self.episode_id)
         self._known = {truth.milestone_id for truth in self._store.truths(self.episode_id)} if self._recorded else set()
@@ -96,7 +96,7 @@ class Recorder:
         self._calls += calls
         return calls
 
-    def see(self, env: ArenaEnv, observation: Views, after: int) -> None:
+    def see(self, env: ArenaEnv, observation: Mapping[str, Any], after: int) -> None:
         """Record the present frame, and the milestones that the engine holds reached after step `after`."""
         frame = observation[env.main_view]
         if self._video is None:
@@ -181,7 +181,7 @@ class Recorder:
                     fault_class=truth["fault_class"],
                     fault_type=truth["fault_type"],
                     onset_step=truth["onset_step"],
-                    params=self._attempt.spec["fault"]["params"],
+                    params=self._attempt.spec["fault"],
                 )
             )
 

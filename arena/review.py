@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena.judging import EngineEvidence, JudgeEvidence
+from arena.judging import JudgeConfig, JudgeEvidence, TruthEvidence, VideoEvidence
 from arena.reflection import Evidence, ReflectionConfig, choose_frames
 from environments.env import Frame
 from environments.task import ActionSpace, Task
@@ -63,3 +63,12 @@ def reflection_evidence(
         tutorial_indices=of_tutorial,
         tutorial_episode_id=tutorial.id if tutorial else None,
     )
+
+
+def judge_evidence(store: Store, task: Task, episode: Episode, config: JudgeConfig) -> JudgeEvidence:
+    """What the configured judge may look at: the engine's truth, or the frames; never both."""
+    steps = store.steps(episode.id)
+    if config.judge == "engine":
+        return TruthEvidence(task=task, episode_id=episode.id, steps=steps, truths=store.truths(episode.id))
+    frames = EpisodeFrames(store, episode)
+    return VideoEvidence.of(task, episode.id, steps, len(frames), frames)

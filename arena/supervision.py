@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agents.calls import ModelCall
-from environments.env import Views
 from environments.task import Task
 
 
@@ -23,7 +22,7 @@ class Moment:
     action: Any
     telemetry: Mapping[str, Any]
     """The robot's own sensors (`env.telemetry()`); no privileged state."""
-    observation: Views
+    observation: Mapping[str, Any]
     """Pictures are rendered only if the supervisor looks."""
     snapshots: tuple[int, ...]
     """Indices of the steps of this timeline before which a snapshot was kept: valid rollback targets."""

@@ -121,7 +121,7 @@ class TrialRunner:
         if any(verdict.fingerprint == fingerprint for verdict in self._store.verdicts(episode.id)):
             return
         try:
-            judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, truths=config.judge == "engine"))
+            judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, config))
         except ProviderError as error:
             self._store.add(*call_rows(self._store, error.calls, episode.id))
             log.warning("%s was not judged: %s: %s", episode.id, type(error).__name__, error)

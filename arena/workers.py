@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -43,6 +44,8 @@ class Progress:
     trial: Trial
     episodes: list[tuple[str, str | None, float | None]]
     """(episode id, outcome, score)"""
+    error: str = ""
+    """The trace of an error that nobody expected; the trial is not done, the others go on."""
 
 
 def play_trials(job: Job, trials: list[Trial], store: Store, *, workers: int, tell: Callable[[Progress], None]) -> None:
@@ -123,5 +126,10 @@ def _play_in_worker(trial: Trial) -> Progress:
 def _play(runner: TrialRunner, trial: Trial) -> Progress:
     episodes: list[Episode] = []
     runner.on_episode = episodes.append
-    runner.run(trial)
-    return Progress(trial, [(episode.id, episode.outcome, episode.score) for episode in episodes])
+    error = ""
+    try:
+        runner.run(trial)
+    except Exception:  # noqa: BLE001  a bug in one game must not end the other games' episodes
+        error = traceback.format_exc()
+        runner.close()
+    return Progress(trial, [(episode.id, episode.outcome, episode.score) for episode in episodes], error)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -50,36 +52,34 @@ def plain(text: str) -> Text:
 
 
 def leaderboard_table(board: Leaderboard) -> Table:
-    """The leaderboard, one row per task, space, condition and agent."""
-    table = Table(
-        title=f"{board.name}: {board.done} of {board.planned} trials", title_justify="left", header_style="bold"
+    """The leaderboard: a section per task and space; columns that are empty throughout are left out."""
+    title = (
+        f"{board.name} ({board.run_id}): {board.done} of {board.planned} trials done, score 0..100 with 95 % interval"
     )
-    for name in ("task", "space", "condition", "agent"):
-        table.add_column(name, no_wrap=name != "task")
-    for name in ("score [95 %]", "success", "gain [95 %]", "n", "illegal", "cost"):
+    table = Table(
+        title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False
+    )
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("score", lambda row: _interval(row.score)),
+        ("success", lambda row: f"{row.success.estimate:.0%}" if row.success else "-"),
+        ("gain of retrying", lambda row: _interval(row.gain, signed=True)),
+        ("n", _count),
+        ("illegal", lambda row: str(row.illegal or "")),
+        ("cost", _cost),
+    ]
+    columns = [(name, show) for name, show in columns if any(show(row) for row in board.rows)]
+    table.add_column("agent, condition", no_wrap=True)
+    for name, _ in columns:
         table.add_column(name, justify="right", no_wrap=True)
     previous: tuple[str, str] | None = None
     for row in board.rows:
-        place = (row.task, row.space)
-        if previous is not None and place != previous:
+        if (row.task, row.space) != previous:
+            previous = (row.task, row.space)
             table.add_section()
-        first = place != previous
-        previous = place
-        agent = Text(row.agent)
-        if row.instrument:
-            agent.append(" *", style="dim")
-        table.add_row(
-            row.task if first else "",
-            row.space if first else "",
-            row.condition,
-            agent,
-            _interval(row.score),
-            f"{row.success.estimate:.0%}" if row.success else "-",
-            _interval(row.gain, signed=True),
-            _count(row),
-            str(row.illegal) if row.illegal else "",
-            _cost(row),
-        )
+            table.add_row(Text(f"{row.task} {row.space}", style="bold cyan"))
+        label = Text(f"  {row.agent}{'*' if row.instrument else ''}")
+        label.append(f"  {row.condition}", style="dim")
+        table.add_row(label, *(show(row) for _, show in columns))
     labels = sorted({f"{row.agent}: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
         table.caption = "* an instrument, no contestant.\n" + "\n".join(labels)

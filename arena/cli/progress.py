@@ -8,6 +8,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 from arena.plan import Plan
 from arena.workers import Progress as Finished
@@ -20,15 +21,17 @@ class ProgressBar:
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[note]}"),
+            TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, ratio=1)),
             console=console,
         )
         self._task = self._bar.add_task("planning", total=None, note="")
         self._outcomes: Counter[str] = Counter()
+        self.failures = 0
+        """Trials that ended in an error of the program."""
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -45,7 +48,12 @@ class ProgressBar:
         self._bar.update(self._task, total=total, completed=done, description="trials")
 
     def finished(self, progress: Finished) -> None:
-        """Advance, and name what was just played."""
+        """Advance, and name what was just played; show at once what went wrong."""
+        if progress.error:
+            self.failures += 1
+            self._console.print(
+                f"{progress.trial.first.identity} failed:\n{progress.error}", markup=False, highlight=False
+            )
         self._outcomes.update(str(outcome) for _, outcome, _ in progress.episodes)
         spec = progress.trial.first.spec
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common(4))

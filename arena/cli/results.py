@@ -105,4 +105,4 @@ def show_episode(
 
 
 def _columns(row: Base) -> dict[str, Any]:
-    return {field.name: getattr(row, field.name) for field in fields(row)}  # type: ignore[arg-type]
+    return {field.name: getattr(row, field.name) for field in fields(row)}

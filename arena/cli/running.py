@@ -61,20 +61,18 @@ def show_plan(file: File, database: Database = None, artifacts: Artifacts = None
     table = Table("task", "space", "agent", "conditions", "seeds", "done", header_style="bold")
     total: Counter[tuple[str, ...]] = Counter()
     done: Counter[tuple[str, ...]] = Counter()
+    rows = [(attempt, "tutorial") for attempt in wanted.tutorials.values()]
     for trial in wanted.trials:
-        spec = trial.first.spec
-        cell = (spec["task"], spec["space"], trial.first.agent.label, ", ".join(c.label for c in trial.conditions))
-        total[cell] += 1
-        done[cell] += trial.first.identity not in pending
-    for attempt in wanted.tutorials.values():
-        cell = (attempt.spec["task"], attempt.spec["space"], attempt.agent.label, "tutorial")
+        rows.append((trial.first, ", ".join(condition.label for condition in trial.conditions)))
+    for attempt, use in rows:
+        cell = (attempt.spec["task"], attempt.spec["space"], attempt.agent.label, use)
         total[cell] += 1
         done[cell] += attempt.identity not in pending
     for cell in sorted(total):
         table.add_row(*cell, str(total[cell]), str(done[cell]))
     console.print(table)
     console.print(
-        f"run {wanted.run_id}: {left.done} of {total.total()} trials done; retries are added where a first attempt fails"
+        f"run {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
     )
 
 
@@ -99,4 +97,7 @@ def play(experiment: Experiment, place: Location, *, workers: int | None = None,
         print_json(board.to_json())
     else:
         console.print(leaderboard_table(board))
+    if bar.failures:
+        errors.print(f"{bar.failures} trials failed; see above. The same command tries them again.")
+        raise typer.Exit(1)
     return run_id

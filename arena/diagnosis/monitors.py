@@ -7,11 +7,16 @@ Thresholds are therefore wide, an alarm needs a lasting sign, and one event rais
 from __future__ import annotations
 
 import math
+import statistics
 from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from arena.diagnosis.signals import Reading
+
+
+_MEMORY_STEPS = 60
+"""Readings of a grasp that are remembered to find out when it began to give way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +65,12 @@ class GraspSettings:
     open_m: float = 0.075
     """Fingers wider apart than this are open: nothing that wide is being held."""
     leave_m: float = 0.001
-    """The onset is the first reading that has left the held width by this much..."""
+    """A width this far from the held one is no longer the noise of a good grasp..."""
     lost_m: float = 0.004
-    """...and the alarm is raised once it has left it by this much."""
+    """...and once it is this far, without having come back between, the alarm is raised."""
+    drift_m: float = 0.0001
+    """The onset is where the width last began to be further than this from the median of the good grasp: a
+    gripper that is losing its force gives way by tenths of a millimetre before it visibly opens."""
 
 
 class GripperLost:
@@ -84,9 +92,10 @@ class GripperLost:
 
     def reset(self) -> None:
         """Believe that the hand is empty."""
-        self._recent: deque[Reading] = deque(maxlen=self._settings.settle_steps)
-        self._held: tuple[int, float] | None = None
-        self._left: int | None = None
+        self._settling: deque[Reading] = deque(maxlen=self._settings.settle_steps)
+        self._holding: deque[Reading] = deque(maxlen=_MEMORY_STEPS)
+        self._since: int | None = None
+        self._width_m = 0.0
         self._raised = False
 
     def update(self, reading: Reading) -> Alarm | None:
@@ -94,43 +103,50 @@ class GripperLost:
         if reading.closing is not True:
             self.reset()  # the policy let go itself
             return None
-        if self._held is None:
+        if self._raised:
+            return None  # one grasp is lost once: silent until the policy opens the hand
+        if self._since is None:
             self._watch_closing(reading)
             return None
-        since, width = self._held
-        away = reading.width_m - width
-        if abs(away) < self._settings.leave_m:
-            self._left = None
-            return None
-        if self._left is None:
-            self._left = reading.step
+        self._holding.append(reading)
+        away = reading.width_m - self._width_m
         if abs(away) < self._settings.lost_m:
             return None
+        self._raised = True
         moved = "apart" if away > 0 else "together"
-        alarm = Alarm(
+        return Alarm(
             monitor=self.name,
             step=reading.step,
-            onset=self._left,
-            since=since,
+            onset=self._onset(),
+            since=self._since,
             note=f"the policy commands the gripper closed, but the fingers moved {moved}: "
-            f"{1000 * width:.1f} mm while holding, {1000 * reading.width_m:.1f} mm now",
+            f"{1000 * self._width_m:.1f} mm while holding, {1000 * reading.width_m:.1f} mm now",
         )
-        raised, self._raised = self._raised, True
-        self._recent.clear()
-        self._held = self._left = None
-        return None if raised else alarm
 
     def _watch_closing(self, reading: Reading) -> None:
         """Wait for the fingers to stop at a width at which they hold something."""
         limits = self._settings
         if reading.width_m > limits.open_m:
-            self._recent.clear()
+            self._settling.clear()
             return
-        self._recent.append(reading)
-        widths = [item.width_m for item in self._recent]
+        self._settling.append(reading)
+        widths = [item.width_m for item in self._settling]
         still = len(widths) == limits.settle_steps and max(widths) - min(widths) < limits.still_m
         if still and widths[-1] > limits.empty_m:
-            self._held = self._recent[0].step, sum(widths) / len(widths)
+            self._since, self._width_m = self._settling[0].step, sum(widths) / len(widths)
+            self._holding.extend(self._settling)
+
+    def _onset(self) -> int:
+        """Walk back from now to the first reading of the present departure."""
+        limits = self._settings
+        good = [item.width_m for item in self._holding if abs(item.width_m - self._width_m) < limits.leave_m]
+        normal = statistics.median(good) if good else self._width_m
+        onset = self._holding[-1].step
+        for item in reversed(self._holding):
+            if abs(item.width_m - normal) <= limits.drift_m:
+                break
+            onset = item.step
+        return onset
 
 
 @dataclass(frozen=True, slots=True)
