@@ -57,6 +57,18 @@ def font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(io.BytesIO(data), size, layout_engine=ImageFont.Layout.BASIC)
 
 
+def check_cells(size: int) -> None:
+    """Refuse a square grid that cannot be drawn with whole pixels and cells of 40 or more, as sprites need.
+
+    Raises:
+        ValueError: naming the sizes that can.
+    """
+    side = BOARD[2] - BOARD[0]
+    fitting = [cells for cells in range(8, 12) if side % cells == 0]
+    if size not in fitting:
+        raise ValueError(f"size: expected one of {fitting} cells on a board of {side} pixels, got {size}")
+
+
 class Canvas:
     """A picture of `FRAME_SIZE` pixels to draw on; the origin is the top left corner."""
 

@@ -54,7 +54,13 @@ class Game2048(Game):
     Action: ClassVar[type[BaseModel]] = Action2048
 
     def __init__(self, goal: int = 256) -> None:
-        """`goal` is a power of two, 64 at least."""
+        """`goal` is a power of two, 64 at least.
+
+        Raises:
+            ValueError: for another goal.
+        """
+        if goal < 64 or goal & (goal - 1):
+            raise ValueError(f"goal: expected a power of two, 64 at least, got {goal}")
         self.goal = goal
         self.board: Board = ()
         self.turns = 0

@@ -44,11 +44,23 @@ class Maze(Game):
     Action: ClassVar[type[BaseModel]] = MazeAction
 
     def __init__(self, size: int = 11, loops: int = 6, shortest: int = 30, longest: int = 50) -> None:
-        """A maze of `size` x `size` cells (it divides the board's 440 pixels).
+        """A maze of `size` x `size` cells.
 
         `loops` walls are taken out of the perfect maze. The shortest way from the start over the key
         to the door is between `shortest` and `longest` cells.
+
+        Raises:
+            ValueError: for a size that cannot be drawn, or ways that mazes of this size do not have.
         """
+        drawing.check_cells(size)
+        if not 0 <= loops <= (size - 1) ** 2:
+            raise ValueError(f"loops: expected 0 to {(size - 1) ** 2} for {size} x {size} cells, got {loops}")
+        if not 6 <= shortest <= longest or shortest > 3 * size:
+            # Longer ones exist, but so rarely that digging until one is found may take forever.
+            raise ValueError(
+                f"shortest, longest: expected 6 <= shortest <= longest, shortest <= {3 * size}"
+                f" for {size} x {size} cells, got {shortest} and {longest}"
+            )
         self.size, self.loops, self.shortest, self.longest = size, loops, shortest, longest
         self.ways: dict[Cell, set[Direction]] = {}
         """Where one can walk from each cell."""

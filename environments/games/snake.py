@@ -38,7 +38,14 @@ class Snake(Game):
     tick_ms: ClassVar[int | None] = 200
 
     def __init__(self, size: int = 11, target: int = 10) -> None:
-        """A board of `size` x `size` cells (it divides the board's 440 pixels), `target` apples to eat."""
+        """A board of `size` x `size` cells, `target` apples to eat.
+
+        Raises:
+            ValueError: for a size that is too small or cannot be drawn, a target that does not fit on it.
+        """
+        drawing.check_cells(size)
+        if not 1 <= target <= size * size - 4:
+            raise ValueError(f"target: expected 1 to {size * size - 4} apples on {size} x {size} cells, got {target}")
         self.size, self.target = size, target
         self.body: list[Cell] = []
         """Head first."""

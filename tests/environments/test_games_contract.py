@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 
 import gymnasium
@@ -30,7 +31,10 @@ def mixed_actions(env, seed, share=0.6, limit=None):
             return
 
 
-def final_score(env, seed, share):
+@cache
+def final_score(task_id, seed, share):
+    """Score of a whole episode; several tests ask for the same ones."""
+    env = environments.make(task_id, "semantic")
     for _ in mixed_actions(env, seed, share):
         pass
     return env.score()
@@ -161,24 +165,22 @@ def test_score_milestones_and_rewards_are_consistent(make_env, game_id, share):
         assert seen == declared.keys()
 
 
-def test_expert_wins_and_stays_at_the_ceiling(make_env, game_id):
-    """Over 20 seeds the scripted expert scores 95 on average at the least."""
-    env = make_env(game_id)
-    scores = [final_score(env, seed, 1.0) for seed in range(20)]
-    assert sum(scores) / len(scores) >= 95.0
-    assert env.success() or min(scores) < 100.0
+def test_expert_is_the_ceiling(game_id):
+    """Over 20 seeds the scripted expert scores 95 on average at the least, and never under 90."""
+    scores = [final_score(game_id, seed, 1.0) for seed in range(20)]
+    assert sum(scores) / len(scores) >= 95.0 and min(scores) >= 90.0
 
 
 def test_tutorial_seed_is_won_by_the_expert(make_env, game_id):
     env = make_env(game_id)
-    final_score(env, env.task.tutorial_seed, 1.0)
+    for _ in mixed_actions(env, env.task.tutorial_seed, share=1.0):
+        pass
     assert env.success()
 
 
-def test_random_mixture_and_expert_are_in_order(make_env, game_id):
+def test_random_mixture_and_expert_are_in_order(game_id):
     """On the mean of the first five seeds, which quick experiments use, and of twenty."""
-    env = make_env(game_id)
-    scores = {share: [final_score(env, seed, share) for seed in range(20)] for share in (0.0, 0.6, 1.0)}
+    scores = {share: [final_score(game_id, seed, share) for seed in range(20)] for share in (0.0, 0.6, 1.0)}
     for seeds in (5, 20):
         floor, middle, ceiling = (sum(scores[share][:seeds]) / seeds for share in (0.0, 0.6, 1.0))
         assert floor + 10 < middle < ceiling and floor < 50
@@ -268,6 +270,7 @@ def test_frames_are_pictures_of_the_declared_kind(make_env, game_id):
 
 def test_end_of_the_game_is_shown(make_env, game_id):
     env = make_env(game_id, seed=0)
-    final_score(env, 0, 1.0)
+    for _ in mixed_actions(env, seed=0, share=1.0):
+        pass
     green = np.all(env.render() == (45, 134, 64), axis=-1)
     assert green.sum() > 20_000

@@ -17,6 +17,37 @@ def press(game, *keys):
     return [game.on_input(InputEvent("key_down", key=key)) for key in keys]
 
 
+@pytest.mark.parametrize(
+    ("game", "params", "complaint"),
+    [
+        (Snake, {"size": 12}, "size: expected one of"),
+        (Snake, {"target": 0}, "target"),
+        (Snake, {"target": 118}, "target"),
+        (Game2048, {"goal": 100}, "power of two"),
+        (Game2048, {"goal": 32}, "64 at least"),
+        (Maze, {"size": 0}, "size: expected one of"),
+        (Maze, {"loops": -1}, "loops"),
+        (Maze, {"shortest": 60, "longest": 90}, "shortest"),
+        (Maze, {"shortest": 20, "longest": 10}, "shortest"),
+    ],
+)
+def test_parameters_that_make_no_game_are_refused(game, params, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        game(**params)
+
+
+@pytest.mark.parametrize("size", [8, 10, 11])
+def test_other_sizes_can_be_played_and_drawn(size):
+    for game in (Snake(size=size), Maze(size=size, shortest=size, longest=4 * size)):
+        game.reset(np.random.default_rng(0))
+        for _ in range(200):
+            if game.over:
+                break
+            game.apply(game.Action(**game.expert()))
+            game.tick()
+        assert game.won and game.draw().shape == (480, 640, 3)
+
+
 # Snake
 
 
