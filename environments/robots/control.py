@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # scipy comes with robosuite
 
 from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
@@ -140,12 +141,11 @@ class Arm:
         mass, joint, speed = self._mass[dof, dof], data.qpos[dof], data.qvel[dof]
         error = np.concatenate([self.goal_pos - data.site_xpos[self._site], self._orientation_error()])
         force = self._kp * error - self._kd * (jacobian @ speed)
-        inertia_inv = jacobian @ np.linalg.solve(mass, jacobian.T)
-        blocks = np.linalg.inv(np.stack([inertia_inv[:3, :3], inertia_inv[3:, 3:]]))
-        wrench = (blocks @ force.reshape(2, 3, 1)).ravel()
+        inertia_inv = jacobian @ _solve(mass, jacobian.T)
+        wrench = np.concatenate([_solve(inertia_inv[:3, :3], force[:3]), _solve(inertia_inv[3:, 3:], force[3:])])
         # Null space: N^T M y = M y - J^T L (J y), with L the inverse of `inertia_inv`.
         posture = NULLSPACE_KP * (self.initial_joint - joint) - 2 * math.sqrt(NULLSPACE_KP) * speed
-        wrench -= np.linalg.solve(inertia_inv, jacobian @ posture)
+        wrench -= _solve(inertia_inv, jacobian @ posture)
         return np.asarray(jacobian.T @ wrench + mass @ posture + data.qfrc_bias[dof])
 
     def _orientation_error(self) -> Vector:
@@ -157,6 +157,12 @@ class Arm:
 
     def _update_jacobian(self) -> None:
         mujoco.mj_jacSite(self._model, self._data, self._jacobian[:3], self._jacobian[3:], self._site)
+
+
+def _solve(spd: Vector, right: Vector) -> Vector:
+    """X with spd x = right; LAPACK called directly, because numpy's wrapper costs more than the solving."""
+    _, x, singular = dposv(spd, right)
+    return np.asarray(np.linalg.pinv(spd) @ right if singular else x)
 
 
 def axis_angle(quat: Vector) -> Vector:

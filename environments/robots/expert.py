@@ -33,6 +33,8 @@ RELEASE_Z_M = TABLE_Z_M + BOWL.height_m + 0.015
 """Height at which the hand opens in the bowl: the cube falls about 2 cm, the fingers miss the rim."""
 ALIGNED_M, ALIGNED_RAD = 0.010, math.radians(6)
 """Precise enough to descend: the open hand has 2 cm to spare on either side of a cube."""
+BETWEEN_M = 0.03
+"""Once down, this much is put right on the spot: the cube is still between the fingers."""
 GAIN = 2.0
 """Commanded offset per metre of error; the controller then halves the error in about two steps."""
 
@@ -71,7 +73,7 @@ def fetch(arm: Arm, cube: Vector, cube_yaw: float) -> Aim:
     here, turn = arm.position, _turn_to(arm.rotation, cube_yaw)
     away = float(np.linalg.norm(here[:2] - cube[:2]))
     low = here[2] < HOVER_Z_M - 0.03
-    aligned = away < (0.015 if low else ALIGNED_M) and abs(turn) < (2 if low else 1) * ALIGNED_RAD
+    aligned = away < (BETWEEN_M if low else ALIGNED_M) and abs(turn) < (3 if low else 1) * ALIGNED_RAD
     if not aligned:
         # A low hand goes up before it goes sideways, or it would push the cubes about.
         position = _at(here if low else cube, HOVER_Z_M)

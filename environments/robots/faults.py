@@ -34,8 +34,8 @@ class Fault(BaseModel):
     """The fault waits until this stage has lasted `after_steps` control steps in a row."""
     after_steps: int | None = Field(default=None, ge=1, le=100)
     """None: drawn from 3 to 6, seeded by the episode and `seed`."""
-    duration_steps: int = Field(default=6, ge=1, le=100)
-    """Control steps during which the gripper command is forced open."""
+    duration_steps: int = Field(default=10, ge=1, le=100)
+    """Control steps during which the gripper command is forced open; a full stroke takes eight."""
     severity: int = Field(default=3, ge=0, le=3)
     """0 harmless to 3 catastrophic; a label, it does not change what happens."""
     repeat: bool = False

@@ -15,11 +15,13 @@ Cost of one 256 x 256 picture of the tabletop on 2 software-rendering cores: see
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import ctypes.util
 import functools
 import importlib
 import os
+import weakref
 from typing import Any, Literal
 
 import numpy as np
@@ -61,7 +63,7 @@ def backend() -> tuple[str, str]:
     bound = os.environ.get("PYOPENGL_PLATFORM", "").strip().lower()
     refused: list[str] = []
     for name, probe in probes.items():
-        problem = f"PYOPENGL_PLATFORM={bound} excludes it" if bound in ("egl", "osmesa") and bound != name else probe()
+        problem = f"PYOPENGL_PLATFORM={bound} excludes it" if name != "glfw" and bound not in ("", name) else probe()
         if not problem:
             because = "; ".join(refused) if refused else "it works without a display"
             return name, f"{name}: {because}" if refused else because
@@ -105,6 +107,14 @@ def _probe_glfw() -> str | None:
     return None if importlib.util.find_spec("glfw") else "the glfw package is not installed"
 
 
+_open: weakref.WeakSet[Camera] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for camera in list(_open):
+        camera.close()
+
+
 class Camera:
     """Renders one world's cameras at one size; owns an OpenGL context until `close`."""
 
@@ -126,6 +136,11 @@ class Camera:
         except (ImportError, AttributeError, RuntimeError, OSError, mujoco.FatalError) as error:
             # AttributeError is PyOpenGL's way to say that a library has no such function.
             raise RenderError(f"{name} failed: {error!r}; {_HELP}") from error
+        # After MuJoCo's own exit hook, so that it runs before it: that one ends the EGL display, and a
+        # context that outlives its display cannot be freed.
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)
+        _open.add(self)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._gpu)
         self._scene = mujoco.MjvScene(model, maxgeom=500)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False

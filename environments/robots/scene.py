@@ -28,8 +28,8 @@ CELL_M = 0.008
 MIN_FACES = 8
 """A mesh that would keep fewer faces than this is left as it is."""
 AGENTVIEW_POS_M = (0.72, 0.0, 1.52)
-AGENTVIEW_TARGET_M = (-0.07, 0.0, 0.86)
-AGENTVIEW_FOVY_DEG = 36.0
+AGENTVIEW_TARGET_M = (-0.04, 0.0, 0.89)
+AGENTVIEW_FOVY_DEG = 33.0
 PAINT: dict[str, tuple[float, float, float, float]] = {
     "floor": (0.55, 0.57, 0.60, 1.0),
     "wall": (0.78, 0.80, 0.82, 1.0),

@@ -27,8 +27,8 @@ WORKSPACE_M = ((-0.35, -0.35, 0.81), (0.25, 0.35, 1.15))
 """Where the grip site may be sent by a skill: lowest and highest x, y, z."""
 SKILL_STEPS = 30
 """A skill ends after this many control steps at the latest."""
-STROKE_STEPS = 9
-"""Control steps of a full stroke of the gripper (8), and one more to settle."""
+STROKE_STEPS = 12
+"""Control steps of a full stroke of the gripper: 8 of command, and 4 for the fingers to follow."""
 ARRIVED_M, ARRIVED_RAD = 0.003, 0.03
 NEAR_M = 0.03
 """The hand has reached the cube."""
