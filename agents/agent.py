@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from agents.calls import ModelCall
+from agents.gateway.limits import Budget
 from environments.actions import Action, NativeActions, TypedActions
 from environments.env import ArenaEnv
 from environments.task import ActionSpace, Task
@@ -89,6 +90,13 @@ class Agent(ABC):
         """Begin an episode."""
         self.briefing = briefing
         self.step = 0
+
+    def limit(self, budget: Budget) -> None:
+        """Let a budget refuse model calls before they are sent; called after `reset`, if at all.
+
+        The caller keeps the budget: it may be shared by episodes, and starts with what an
+        interrupted episode had used. Players without a model ignore it.
+        """
 
     @abstractmethod
     def decide(self, observation: Mapping[str, Any]) -> Decision:

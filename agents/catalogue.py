@@ -1,5 +1,6 @@
 """The built-in agents. Importing this module registers them; no provider's library is imported."""
 
+from agents.policy import ScriptedPolicy
 from agents.registry import register
 from agents.scripted import CalibratedAgent, ExpertAgent, RandomAgent
 from agents.vlm import VLMAgent
@@ -8,3 +9,4 @@ register(RandomAgent)
 register(ExpertAgent)
 register(CalibratedAgent)
 register(VLMAgent)
+register(ScriptedPolicy)

@@ -6,7 +6,6 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -37,16 +36,11 @@ class VLMOptions(GatewaySettings):
     image_size: int | None = Field(None, ge=32, description="longest side of the pictures sent; null is full size")
     prompt: Literal["act-v1"] = Field("act-v1", description="version of the prompt")
     cache: str | None = Field(None, description="folder of kept answers; they are used at temperature 0 only")
-    max_calls: int | None = Field(None, ge=1, description="limit per episode")
-    max_tokens_per_episode: int | None = Field(None, ge=1, description="limit per episode, input and output")
-    max_cost_usd: Decimal | None = Field(None, gt=0, description="limit per episode; needs known prices")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         if self.history_images > self.history:
             raise ValueError(f"history_images ({self.history_images}) must not exceed history ({self.history})")
-        if self.max_cost_usd is not None and self.base_url and self.input_price is None:
-            raise ValueError("max_cost_usd needs input_price and output_price where base_url is given")
         return self
 
     def gateway_settings(self) -> GatewaySettings:
@@ -75,11 +69,10 @@ class VLMAgent(Agent):
 
     def __init__(self, options: VLMOptions, *, clock: Clock | None = None) -> None:
         super().__init__(options)
-        self._clock = clock
         self._memory: deque[_Memory] = deque(maxlen=options.history)
         self._moved_back = False
-        self.budget = Budget()
-        self.gateway = self._make_gateway()
+        cache = CallCache(options.cache) if options.cache else None
+        self.gateway = ModelGateway(options.gateway_settings(), cache=cache, clock=clock)
 
     def fingerprint(self) -> dict[str, Any]:
         """Model, host, prompt, sampling, memory, pictures; neither key nor patience nor limits."""
@@ -100,14 +93,16 @@ class VLMAgent(Agent):
         }
 
     def reset(self, briefing: Briefing) -> None:
-        """Begin an episode: empty memory, fresh limits."""
+        """Begin an episode with an empty memory and without a budget."""
         super().reset(briefing)
         self._memory.clear()
         self._moved_back = False
         self._schema = answer_schema(briefing.actions.schema())
-        o = self.options
-        self.budget = Budget(o.max_calls, o.max_tokens_per_episode, o.max_cost_usd)
-        self.gateway.budgets = (self.budget,)
+        self.gateway.budgets = ()
+
+    def limit(self, budget: Budget) -> None:
+        """Let a budget refuse this episode's calls before they are sent."""
+        self.gateway.budgets = (*self.gateway.budgets, budget)
 
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Show the current pictures and read an action, with one repair turn.
@@ -139,8 +134,6 @@ class VLMAgent(Agent):
         """Remember the decision and what was seen, as `decide` did, without asking the model."""
         frames = pictures(observation) if self.options.history_images else {}
         self._remember(frames, decision)
-        for call in decision.calls:
-            self.budget.spend((call.input_tokens or 0) + (call.output_tokens or 0), call.cost_usd)
         super().replay(observation, decision)
 
     def observe_result(self, *, illegal: str | None, reward: float) -> None:
@@ -153,10 +146,6 @@ class VLMAgent(Agent):
         """Forget the steps that have been undone, and say so at the next turn."""
         self._memory.clear()
         self._moved_back = True
-
-    def _make_gateway(self) -> ModelGateway:
-        cache = CallCache(self.options.cache) if self.options.cache else None
-        return ModelGateway(self.options.gateway_settings(), cache=cache, clock=self._clock)
 
     def _request(self, purpose: Purpose, messages: tuple[Message, ...]) -> ModelRequest:
         o = self.options

@@ -107,11 +107,18 @@ class LiteLLMBackend:
     def send(self, body: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send it; the reply is in OpenAI's form, as litellm translates it."""
         litellm = _litellm()
-        extra = {"base_url": self.base_url, "api_key": self.api_key}
-        given = {name: value for name, value in extra.items() if value is not None}
-        reply = translated(
-            lambda: litellm.completion(**body, **given, timeout=timeout_s, num_retries=0, max_retries=0), timeout_s
-        )
+        own: dict[str, Any] = {"base_url": self.base_url, "api_key": self.api_key or "none"} if self.base_url else {}
+        given = own or ({"api_key": self.api_key} if self.api_key else {})
+        try:
+            reply = translated(
+                lambda: litellm.completion(**body, **given, timeout=timeout_s, num_retries=0, max_retries=0), timeout_s
+            )
+        except Failure as failure:
+            # litellm reports a missing key as an HTTP 500 of its own making.
+            missing = [] if given else litellm.validate_environment(body["model"])["missing_keys"]
+            if missing and isinstance(failure.error, errors.ServerError | errors.AuthenticationFailed):
+                raise Failure(errors.AuthenticationFailed(f"set {' and '.join(missing)}: {failure}")) from None
+            raise
         return checked(reply.model_dump(mode="json", exclude_none=True), 200)
 
     def price(self, model: str) -> Price | None:

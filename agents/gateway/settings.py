@@ -18,8 +18,10 @@ class GatewaySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str = Field(min_length=1, description="name at the endpoint, or litellm's `provider/name`")
-    base_url: str | None = Field(None, description="an OpenAI-compatible endpoint; without it, litellm's providers")
+    model: str = Field(min_length=1, max_length=200, description="name at the endpoint, or litellm's `provider/name`")
+    base_url: str | None = Field(
+        None, max_length=300, description="an OpenAI-compatible endpoint; without it, litellm's providers"
+    )
     backend: Literal["auto", "openai", "litellm"] = Field("auto", description="auto: openai if base_url is given")
     key_env: str | None = Field(None, description="environment variable that holds the key")
     max_retries: int = Field(4, ge=0, le=20, description="further attempts after 429, 5xx, timeout, no connection")

@@ -261,6 +261,15 @@ def test_a_named_key_that_is_not_set_is_told_before_sending(provider: Any) -> No
     assert not provider.requests
 
 
+def test_a_provider_without_its_key_is_told_which_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing leaves the machine: the SDK finds no key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    gateway = ModelGateway(GatewaySettings(model="openai/gpt-4o-mini"), clock=FakeClock().clock())
+    with pytest.raises(errors.AuthenticationFailed, match="set OPENAI_API_KEY") as caught:
+        gateway.complete(ask())
+    assert caught.value.calls[0].endpoint == "litellm:openai"
+
+
 def test_budgets_bind_before_sending(provider: Any) -> None:
     for budget, limit in (
         (Budget(max_calls=2), "max_calls: 2 of 2"),
@@ -401,6 +410,19 @@ def test_litellm_prices_known_models_from_its_own_table_and_no_others() -> None:
     assert price.cost(1_000_000, 0) == Decimal("0.15")
     assert "litellm" in price.source
     assert LiteLLMBackend().price("nobody/knows-this") is None
+
+
+def test_a_known_model_is_priced_by_the_table(provider: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `base_url` the price is litellm's; here its OpenAI address is turned to the fake."""
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    budget = Budget(max_cost_usd=Decimal("0.01"))
+    settings = GatewaySettings(model="openai/gpt-4o-mini")
+    call = ModelGateway(settings, clock=FakeClock().clock(), budgets=(budget,)).complete(ask())
+    expected = Decimal("0.15") * (call.input_tokens or 0) + Decimal("0.60") * (call.output_tokens or 0)
+    assert call.cost_usd == budget.cost_usd == expected / 1_000_000
+    assert call.cost_source.endswith("price table")
+    assert KEY not in repr(call)
 
 
 def test_provider_errors_survive_a_process_boundary() -> None:
