@@ -134,18 +134,19 @@ def events(
     faults: Iterable[Fault] = (),
     diagnoses: Iterable[Diagnosis] = (),
     interventions: Iterable[Intervention] = (),
-) -> tuple[list[dict[str, Any]], int]:
-    """What happened when, by step, and how many refused steps were left out.
+) -> list[dict[str, Any]]:
+    """What happened when, by step.
 
-    Refused steps of one kind in a row are one event; of those, the first `EVENT_LIMIT` are kept. Everything else is.
+    Refused steps of one kind in a row are one event, and where there would be more than `EVENT_LIMIT` of those, so are
+    steps that lie close together.
 
     Returns:
         Events with `kind`, `label`, where to jump (`step`, `frame`; `until` is the last step of a row of them), and
         where to draw (`branch`, `sim` in world steps).
     """
-    found = _refused(rows)
-    left_out = len(found) - EVENT_LIMIT
-    found = found[:EVENT_LIMIT]
+    gap = 1
+    while len(found := _refused(rows, gap)) > EVENT_LIMIT:
+        gap *= 4
     for truth in truths:
         found.append({"kind": "milestone", "label": truth.milestone_id, **after(rows, truth.step_index)})
     for fault in faults:
@@ -161,18 +162,22 @@ def events(
         step = starts.get(fork.branch, fork.at_step)
         found.append({"kind": "fork", "label": f"rollback to step {fork.to_step}", **_at(rows, step)})
     found.sort(key=lambda event: (event["step"], event["frame"], event["kind"]))
-    return found, max(0, left_out)
+    return found
 
 
-def _refused(rows: Sequence[StepRow]) -> list[dict[str, Any]]:
+def _refused(rows: Sequence[StepRow], gap: int) -> list[dict[str, Any]]:
+    """Steps without effect, those of one kind within `gap` steps of each other as one event."""
     found: list[dict[str, Any]] = []
+    count = 0
     for row in rows:
         if row.status == "ok":
             continue
         last = found[-1] if found else None
-        if last and last["kind"] == row.status and last["until"] == row.step - 1:
-            last["until"] = row.step
+        if last and last["kind"] == row.status and last["branch"] == row.branch and row.step - last["until"] <= gap:
+            count += 1
+            last |= {"until": row.step, "label": f"{row.status} ×{count}"}
         else:
+            count = 1
             place = {"step": row.step, "until": row.step, "frame": row.frame, "branch": row.branch, "sim": row.sim_step}
             found.append({"kind": row.status, "label": row.status, **place})
     return found

@@ -76,7 +76,7 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
     truths, verdicts = store.truths(episode.id), store.verdicts(episode.id)
     faults, forks = store.faults(episode.id), store.interventions(episode.id)
     diagnoses = store.diagnoses(episode.id)
-    events, left_out = timeline.events(rows, truths=truths, faults=faults, diagnoses=diagnoses, interventions=forks)
+    events = timeline.events(rows, truths=truths, faults=faults, diagnoses=diagnoses, interventions=forks)
     return {
         "episode": facts,
         "task": task(episode.task_id),
@@ -93,7 +93,6 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
         "frame_map": timeline.frame_map(rows),
         "curve": jsonable(timeline.curve(rows)),
         "events": events,
-        "events_left_out": left_out,
     }
 
 

@@ -1,7 +1,7 @@
 """A small, realistic run written through the real store and the real encoder, and a server that shows it.
 
-Every frame carries its own index as a barcode of 16 cells along its lower edge, so that a test in a browser can read from
-the screen which frame it shows. One episode is made of hostile text.
+Every frame carries its own index as a barcode of 16 cells along its lower edge, so that a test in a browser can read
+from the screen which frame it shows. One episode is made of hostile text.
 """
 
 from __future__ import annotations
@@ -44,14 +44,21 @@ SIZE = (640, 480)
 BITS = 16
 CELL = 40
 RUN = "demo-0123456789"
+RETRY = "reflect-and-retry"
+AGENTS = (
+    ("scripted", 35, "expert that reads the state"),
+    ("calibrated", 5, "test weight with a known gain"),
+    ("random", -40, ""),
+)
 LONG = 20_000
 BEGIN = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 
 IMG = '<img src=x onerror="window.hacked=1">'
 SCRIPT = "</script><script>window.hacked=2</script>"
-LINKS = "[click](javascript:window.hacked=3) ![x](http://evil.invalid/x.png) {{constructor.constructor('window.hacked=4')()}}"
+LINKS = "[click](javascript:window.hacked=3) ![x](http://evil.invalid/x.png)"
+BRACES = "{{constructor.constructor('window.hacked=4')()}}"
 TEMPLATE = "${window.hacked=5} <svg onload=window.hacked=6> <iframe srcdoc='<script>parent.hacked=7</script>'>"
-HOSTILE = f"{IMG} {SCRIPT} {LINKS} {TEMPLATE}"
+HOSTILE = f"{IMG} {SCRIPT} {LINKS} {BRACES} {TEMPLATE}"
 
 
 def ident(name: str) -> str:
@@ -80,7 +87,9 @@ def board(draw: ImageDraw.ImageDraw, index: int) -> None:
             draw.rectangle((x * 32 + 1, y * 32 + 1, x * 32 + 30, y * 32 + 30), fill=(34, 39, 47))
     for k in range(5):
         x, y = (index - k) % 20, (index - k) // 20 % 14
-        draw.rectangle((x * 32 + 3, y * 32 + 3, x * 32 + 28, y * 32 + 28), fill=(90, 200, 120) if k else (160, 240, 180))
+        draw.rectangle(
+            (x * 32 + 3, y * 32 + 3, x * 32 + 28, y * 32 + 28), fill=(90, 200, 120) if k else (160, 240, 180)
+        )
     draw.ellipse((12 * 32 + 6, 6 * 32 + 6, 12 * 32 + 26, 6 * 32 + 26), fill=(230, 80, 70))
 
 
@@ -124,31 +133,54 @@ class Book:
         return self.store.begin_episode(Episode(**(defaults | columns)))
 
     def steps(self, episode: Episode, actions: list[Any], **columns: Callable[[int], Any]) -> None:
+        rows = []
         for index, action in enumerate(actions):
             values: dict[str, Any] = {"sim_step": index, "frame": index, "status": "ok", "think_s": 0.4, "env_s": 0.02}
             values |= {key: make(index) for key, make in columns.items()}
-            self.store.append_step(Step(episode_id=episode.id, index=index, action=action, **values))
+            rows.append(Step(episode_id=episode.id, index=index, action=action, **values))
+        self.store.add(*rows)
 
-    def finish(self, episode: Episode, outcome: str, score: float, n_steps: int, video: Any = None, **more: Any) -> None:
+    def finish(
+        self, episode: Episode, outcome: str, score: float, n_steps: int, video: Any = None, **more: Any
+    ) -> None:
         sha, info = video or (None, {})
         summary = {"illegal": 0, "unparsable": 0, "calls": 0, "cost_usd": "0"} | more.pop("summary", {})
         scored = outcome in ("won", "lost", "horizon")
         self.store.finish_episode(
-            episode.id, outcome=outcome, scored=scored, score=score if scored else None, success=outcome == "won",
-            n_steps=n_steps, video=sha, video_info=info, summary=summary, state_hash=ident(episode.id) * 2,
-            finished_at=episode.created_at + dt.timedelta(seconds=42), **more,
-        )  # fmt: skip
+            episode.id,
+            outcome=outcome,
+            scored=scored,
+            score=score if scored else None,
+            success=outcome == "won",
+            n_steps=n_steps,
+            video=sha,
+            video_info=info,
+            summary=summary,
+            state_hash=ident(episode.id) * 2,
+            finished_at=episode.created_at + dt.timedelta(seconds=42),
+            **more,
+        )
 
-    def link(self, episode: Episode, condition: str, *, final: bool = True, trial: str = "", instrument: str = "") -> None:
+    def link(
+        self, episode: Episode, condition: str, *, final: bool = True, trial: str = "", instrument: str = ""
+    ) -> None:
         self.store.link(
             [
                 RunEpisode(
-                    run_id=RUN, condition=condition, identity=episode.identity, task_id=episode.task_id,
-                    space=episode.space, agent=episode.agent, instrument=instrument, seed=episode.seed,
-                    trial=trial or episode.identity, round=episode.round, final=final,
+                    run_id=RUN,
+                    condition=condition,
+                    identity=episode.identity,
+                    task_id=episode.task_id,
+                    space=episode.space,
+                    agent=episode.agent,
+                    instrument=instrument,
+                    seed=episode.seed,
+                    trial=trial or episode.identity,
+                    round=episode.round,
+                    final=final,
                 )
             ]
-        )  # fmt: skip
+        )
 
 
 def write_run(folder: Path) -> dict[str, str]:
@@ -156,7 +188,13 @@ def write_run(folder: Path) -> dict[str, str]:
     with Store.open(folder / "arena.db") as store:
         book = Book(store, folder)
         store.begin_run(
-            Run(id=RUN, name="demo", experiment={"name": "demo", "tasks": ["games/*"]}, created_at=BEGIN, host={"python": "3.11"})
+            Run(
+                id=RUN,
+                name="demo",
+                experiment={"name": "demo", "tasks": ["games/*"]},
+                created_at=BEGIN,
+                host={"python": "3.11"},
+            )
         )
         ids = {
             **_semantic(book),
@@ -183,12 +221,14 @@ def _semantic(book: Book) -> dict[str, str]:
     first = book.episode("first", **task)
     turns = ["up", "right", "down", "left"]
     book.steps(
-        first, [{"turn": turns[i // 7 % 4]} for i in range(120)],
+        first,
+        [{"turn": turns[i // 7 % 4]} for i in range(120)],
         status=lambda i: "illegal" if i in (30, 31, 90) else "ok",
         reason=lambda i: "turn: the snake cannot turn back on itself" if i in (30, 31, 90) else "",
         rationale=lambda i: f"Step {i}: the apple lies to the right and the way is free, so I keep to the upper rows.",
-        score=lambda i: float(min(40, i // 24 * 10)), reward=lambda i: 1.0 if i and i % 24 == 0 else 0.0,
-    )  # fmt: skip
+        score=lambda i: float(min(40, i // 24 * 10)),
+        reward=lambda i: 1.0 if i and i % 24 == 0 else 0.0,
+    )
     buffer = io.BytesIO()
     Image.fromarray(draw_frame(5, board)).save(buffer, "PNG")
     picture = book.store.put_artifact(buffer.getvalue(), "image/png")
@@ -203,26 +243,62 @@ def _semantic(book: Book) -> dict[str, str]:
         }
         book.store.add(
             Call(
-                id=ident(f"call{index}"), episode_id=first.id, step_index=index, purpose="act", model="small", request=request,
-                reply={"choices": [{"message": {"content": '{"turn": "up"}'}}]}, text='{"turn": "up"}', status="ok",
-                input_tokens=812, output_tokens=23, latency_s=0.7, cost_usd=Decimal("0.00042"), cost_source="table",
+                id=ident(f"call{index}"),
+                episode_id=first.id,
+                step_index=index,
+                purpose="act",
+                model="small",
+                request=request,
+                reply={"choices": [{"message": {"content": '{"turn": "up"}'}}]},
+                text='{"turn": "up"}',
+                status="ok",
+                input_tokens=812,
+                output_tokens=23,
+                latency_s=0.7,
+                cost_usd=Decimal("0.00042"),
+                cost_source="table",
             )
-        )  # fmt: skip
+        )
     for milestone, step in (("turned", 0), ("apple-1", 24), ("apple-3", 72)):
         book.store.add(MilestoneTruth(episode_id=first.id, milestone_id=milestone, step_index=step))
-    for milestone, verdict, frame in (("turned", "reached", 1), ("apple-1", "reached", 25), ("apple-3", "uncertain", 73), ("apple-5", "not_reached", 120)):
+    for milestone, verdict, frame in (
+        ("turned", "reached", 1),
+        ("apple-1", "reached", 25),
+        ("apple-3", "uncertain", 73),
+        ("apple-5", "not_reached", 120),
+    ):
         note = f"Frame {frame} shows it." if verdict == "reached" else "The counter cannot be read."
         book.store.add(
-            Verdict(id=ident(f"v{milestone}"), episode_id=first.id, milestone_id=milestone, judge="judge:small", fingerprint="f" * 32,
-                    verdict=verdict, confidence=0.9 if verdict == "reached" else 0.4, frame=frame, note=note)
-        )  # fmt: skip
-    book.finish(first, "lost", 40.0, 120, clip, outcome_detail="the snake ran into its own body",
-                summary={"illegal": 3, "calls": 2, "cost_usd": "0.00084"})  # fmt: skip
+            Verdict(
+                id=ident(f"v{milestone}"),
+                episode_id=first.id,
+                milestone_id=milestone,
+                judge="judge:small",
+                fingerprint="f" * 32,
+                verdict=verdict,
+                confidence=0.9 if verdict == "reached" else 0.4,
+                frame=frame,
+                note=note,
+            )
+        )
+    book.finish(
+        first,
+        "lost",
+        40.0,
+        120,
+        clip,
+        outcome_detail="the snake ran into its own body",
+        summary={"illegal": 3, "calls": 2, "cost_usd": "0.00084"},
+    )
     lesson = Lesson(
-        id=ident("lesson"), episode_id=first.id, tutorial_id=tutorial.id, reflector="vlm:small", fingerprint="a" * 32,
-        text="Keep a free column beside the wall, and never turn towards the body when fewer than three cells are free.",
+        id=ident("lesson"),
+        episode_id=first.id,
+        tutorial_id=tutorial.id,
+        reflector="vlm:small",
+        fingerprint="a" * 32,
+        text="Keep a free column beside the wall, and never turn to the body when fewer than three cells are free.",
         frames={"failure": [100, 110, 119], "tutorial": [10, 60]},
-    )  # fmt: skip
+    )
     book.store.add(lesson)
     second = book.episode("second", **task, round=1, parent_id=first.id, lesson_id=lesson.id)
     book.steps(second, [{"turn": turns[i // 9 % 4]} for i in range(120)], score=lambda i: float(min(70, i // 12 * 10)))
@@ -249,10 +325,16 @@ def _gui(book: Book) -> dict[str, str]:
     ]
     episode = book.episode("gui", task_id="games/snake-v1", space="gui", agent="vlm:small", seed=3)
     book.steps(
-        episode, gestures, score=lambda i: float(i), reward=lambda i: 1.0 if i % 3 == 0 else -0.5,
-        status=lambda i: "unparsable" if i == 9 else "ok", reason=lambda i: "no JSON object in the reply" if i == 9 else "",
-    )  # fmt: skip
-    book.finish(episode, "unparsable", 0.0, len(gestures), book.video(len(gestures) + 1, board), summary={"unparsable": 1})
+        episode,
+        gestures,
+        score=lambda i: float(i),
+        reward=lambda i: 1.0 if i % 3 == 0 else -0.5,
+        status=lambda i: "unparsable" if i == 9 else "ok",
+        reason=lambda i: "no JSON object in the reply" if i == 9 else "",
+    )
+    book.finish(
+        episode, "unparsable", 0.0, len(gestures), book.video(len(gestures) + 1, board), summary={"unparsable": 1}
+    )
     book.link(episode, "single")
     return {"gui": episode.id}
 
@@ -261,28 +343,67 @@ def _robot(book: Book) -> dict[str, str]:
     """A pick-and-place whose gripper opens mid-carry; diagnosed, rolled back, played on."""
     episode = book.episode("robot", task_id="tabletop/pick-place-bowl-v1", space="native", agent="scripted", seed=1)
     sims = [*range(40), *range(22, 64)]
+    rows: list[Step] = []
+    extra: list[Any] = []
     for index, sim in enumerate(sims):
         branch = 0 if index < 40 else 1
         action = [0.4 * np.sin(sim / 6), 0.7 * np.cos(sim / 8), -0.3, 0.0, 0.1, 0.0, 1.0 if 12 < sim < 55 else -1.0]
         step = Step(
-            episode_id=episode.id, index=index, branch=branch, sim_step=sim, action=[round(float(v), 3) for v in action],
-            status="ok", score=float(min(100, sim * 1.7)) if branch or sim < 30 else 35.0, frame=index + branch,
-        )  # fmt: skip
-        extra: list[Any] = []
+            episode_id=episode.id,
+            index=index,
+            branch=branch,
+            sim_step=sim,
+            action=[round(float(v), 3) for v in action],
+            status="ok",
+            score=float(min(100, sim * 1.7)) if branch or sim < 30 else 35.0,
+            frame=index + branch,
+        )
         if index == 39:
-            body = {"verdict": "fault", "confidence": 0.86, "onset_step": 29, "stage": "carry", "entity": "gripper",
-                    "rationale": "The fingers stand apart and the cube lies on the table; it was held at step 28."}  # fmt: skip
+            body = {
+                "verdict": "fault",
+                "confidence": 0.86,
+                "onset_step": 29,
+                "stage": "carry",
+                "entity": "gripper",
+                "rationale": "The fingers stand apart and the cube lies on the table; it was held at step 28.",
+            }
             finding = Diagnosis(
-                id=ident("diagnosis"), episode_id=episode.id, step_index=39, trigger="grasp-lost", diagnoser="rules",
-                fingerprint="d" * 32, verdict="fault", fault_class="control", fault_type="C3", rollback_step=22, body=body,
-            )  # fmt: skip
+                id=ident("diagnosis"),
+                episode_id=episode.id,
+                step_index=39,
+                trigger="grasp-lost",
+                diagnoser="rules",
+                fingerprint="d" * 32,
+                verdict="fault",
+                fault_class="control",
+                fault_type="C3",
+                rollback_step=22,
+                body=body,
+            )
             fork = Intervention(
-                episode_id=episode.id, branch=1, diagnosis_id=finding.id, kind="sim", at_step=39, to_step=22, snapshot="e" * 64, exact=True
+                episode_id=episode.id,
+                branch=1,
+                diagnosis_id=finding.id,
+                kind="sim",
+                at_step=39,
+                to_step=22,
+                snapshot="e" * 64,
+                exact=True,
             )
             extra = [finding, fork]
-        book.store.append_step(step, extra=extra)
+        rows.append(step)
+    book.store.add(*rows[:39])
+    book.store.append_step(rows[39], extra=extra)
+    book.store.add(*rows[40:])
     book.store.add(
-        Fault(episode_id=episode.id, kind="gripper-opens", fault_class="control", fault_type="C3", onset_step=29, params={"duration_steps": 8})
+        Fault(
+            episode_id=episode.id,
+            kind="gripper-opens",
+            fault_class="control",
+            fault_type="C3",
+            onset_step=29,
+            params={"duration_steps": 8},
+        )
     )
     for milestone, step in (("reach", 10), ("grasp", 14), ("lift", 20), ("place", 78)):
         book.store.add(MilestoneTruth(episode_id=episode.id, milestone_id=milestone, step_index=step))
@@ -292,27 +413,67 @@ def _robot(book: Book) -> dict[str, str]:
 
 
 def _crowd(book: Book) -> dict[str, str]:
-    """Enough seeds, agents and tasks to fill a table; without videos."""
+    """Enough seeds, agents and tasks to fill a table; without steps, in two transactions."""
     rng = np.random.default_rng(0)
+    episodes: list[Episode] = []
+    links: list[RunEpisode] = []
+
+    def add(
+        name: str, outcome: str, score: float, condition: str, instrument: str, first: Episode | None, **base: Any
+    ) -> Episode:
+        book.clock += 1
+        created = BEGIN + dt.timedelta(minutes=book.clock)
+        identity = ident(name)
+        scored = outcome in ("won", "lost")
+        episode = Episode(
+            id=f"{identity}-0",
+            identity=identity,
+            try_no=0,
+            spec={},
+            status="finished",
+            outcome=outcome,
+            scored=scored,
+            score=score if scored else None,
+            success=outcome == "won",
+            summary={"illegal": int(rng.integers(0, 9)), "calls": 0, "cost_usd": "0"},
+            created_at=created,
+            finished_at=created + dt.timedelta(seconds=9),
+            round=1 if first else 0,
+            parent_id=first.id if first else None,
+            **base,
+        )
+        episodes.append(episode)
+        reported = (
+            [(condition, True)] if first or base["agent"] != "calibrated" else [(condition, True), (RETRY, False)]
+        )
+        links.extend(
+            RunEpisode(
+                run_id=RUN,
+                condition=name,
+                identity=identity,
+                instrument=instrument,
+                trial=first.identity if first else identity,
+                round=episode.round,
+                final=final,
+                **base,
+            )
+            for name, final in reported
+        )
+        return episode
+
     for task, mean in (("games/snake-v1", 60), ("games/2048-v1", 45)):
-        for agent, shift, instrument in (
-            ("scripted", 35, "expert that reads the state"),
-            ("calibrated", 5, "test weight with a known gain"),
-            ("random", -40, ""),
-        ):
+        for agent, shift, instrument in AGENTS:
             for seed in range(5):
                 base = {"task_id": task, "space": "semantic", "agent": agent, "seed": seed}
                 score = float(np.clip(mean + shift + rng.normal(0, 9), 0, 100))
-                first = book.episode(f"{task}{agent}{seed}", **base)
                 broken = agent == "random" and seed == 4
                 outcome = "infrastructure_error" if broken else "won" if score > 85 else "lost"
-                book.finish(first, outcome, score, 0, summary={"illegal": int(rng.integers(0, 9))})
-                book.link(first, "single", instrument=instrument)
+                first = add(f"{task}{agent}{seed}", outcome, score, "single", instrument, None, **base)
                 if agent == "calibrated":
-                    again = book.episode(f"{task}{agent}{seed}r", **base, round=1, parent_id=first.id)
-                    book.finish(again, "won", min(100.0, score + 18 + float(rng.normal(0, 4))), 0)
-                    book.link(first, "reflect-and-retry", instrument=instrument, final=False)
-                    book.link(again, "reflect-and-retry", instrument=instrument, trial=first.identity)
+                    again = min(100.0, score + 18 + float(rng.normal(0, 4)))
+                    add(f"{task}{agent}{seed}r", "won", again, RETRY, instrument, first, **base)
+    book.store.add(*episodes)
+    book.store.link(links)
     return {}
 
 
@@ -321,24 +482,76 @@ def _hostile(book: Book) -> dict[str, str]:
     base: dict[str, Any] = {"task_id": f"games/{IMG}-v1", "space": "semantic", "agent": f"vlm:{IMG}", "seed": 0}
     episode = book.episode("hostile", **base)
     step = Step(
-        episode_id=episode.id, index=0, sim_step=0, action={"turn": HOSTILE, IMG: [HOSTILE]}, status="illegal", reason=HOSTILE,
-        rationale=HOSTILE, notes={IMG: HOSTILE},
-    )  # fmt: skip
-    call = Call(
-        id=ident("hostile"), episode_id=episode.id, step_index=0, purpose="act", model=IMG, text=HOSTILE, status="ok", error=HOSTILE,
-        request={"messages": [{"role": IMG, "content": [{"type": "text", "text": HOSTILE}, {"image_url": {"artifact": "../../etc/passwd"}}]}]},
-        reply={"content": HOSTILE},
-    )  # fmt: skip
-    finding = Diagnosis(
-        id=ident("hd"), episode_id=episode.id, step_index=0, trigger=IMG, diagnoser=IMG, fingerprint="d" * 32, verdict="fault",
-        fault_class="control", fault_type="C1", rollback_step=0, body={"rationale": HOSTILE, IMG: HOSTILE},
-    )  # fmt: skip
-    fault = Fault(episode_id=episode.id, kind=IMG, fault_class="control", fault_type="C1", onset_step=0, params={IMG: HOSTILE})
-    verdict = Verdict(
-        id=ident("hv"), episode_id=episode.id, milestone_id=IMG, judge=IMG, fingerprint="f" * 32, verdict="reached", frame=0, note=HOSTILE
+        episode_id=episode.id,
+        index=0,
+        sim_step=0,
+        action={"turn": HOSTILE, IMG: [HOSTILE]},
+        status="illegal",
+        reason=HOSTILE,
+        rationale=HOSTILE,
+        notes={IMG: HOSTILE},
     )
-    book.store.append_step(step, calls=[call], truths=[MilestoneTruth(episode_id=episode.id, milestone_id=IMG, step_index=0)], extra=[finding, fault, verdict])
-    book.store.add(Lesson(id=ident("hl"), episode_id=episode.id, reflector=IMG, fingerprint="a" * 32, text=HOSTILE, frames={"failure": [0]}))
+    call = Call(
+        id=ident("hostile"),
+        episode_id=episode.id,
+        step_index=0,
+        purpose="act",
+        model=IMG,
+        text=HOSTILE,
+        status="ok",
+        error=HOSTILE,
+        request={
+            "messages": [
+                {
+                    "role": IMG,
+                    "content": [{"type": "text", "text": HOSTILE}, {"image_url": {"artifact": "../../etc/passwd"}}],
+                }
+            ]
+        },
+        reply={"content": HOSTILE},
+    )
+    finding = Diagnosis(
+        id=ident("hd"),
+        episode_id=episode.id,
+        step_index=0,
+        trigger=IMG,
+        diagnoser=IMG,
+        fingerprint="d" * 32,
+        verdict="fault",
+        fault_class="control",
+        fault_type="C1",
+        rollback_step=0,
+        body={"rationale": HOSTILE, IMG: HOSTILE},
+    )
+    fault = Fault(
+        episode_id=episode.id, kind=IMG, fault_class="control", fault_type="C1", onset_step=0, params={IMG: HOSTILE}
+    )
+    verdict = Verdict(
+        id=ident("hv"),
+        episode_id=episode.id,
+        milestone_id=IMG,
+        judge=IMG,
+        fingerprint="f" * 32,
+        verdict="reached",
+        frame=0,
+        note=HOSTILE,
+    )
+    book.store.append_step(
+        step,
+        calls=[call],
+        truths=[MilestoneTruth(episode_id=episode.id, milestone_id=IMG, step_index=0)],
+        extra=[finding, fault, verdict],
+    )
+    book.store.add(
+        Lesson(
+            id=ident("hl"),
+            episode_id=episode.id,
+            reflector=IMG,
+            fingerprint="a" * 32,
+            text=HOSTILE,
+            frames={"failure": [0]},
+        )
+    )
     book.finish(episode, "lost", 0.0, 1, outcome_detail=HOSTILE)
     book.link(episode, IMG, instrument=IMG)
     return {"hostile": episode.id}
@@ -349,11 +562,19 @@ def _long(book: Book) -> str:
     episode = book.episode("long", task_id="games/snake-v1", space="semantic", agent="random", seed=77)
     book.store.add(
         *(
-            Step(episode_id=episode.id, index=i, sim_step=i, action={"turn": "up"}, status="illegal" if i % 7 == 0 else "ok",
-                 frame=i, score=50 + 40 * float(np.sin(i / 900)), rationale=f"thought {i}")
+            Step(
+                episode_id=episode.id,
+                index=i,
+                sim_step=i,
+                action={"turn": "up"},
+                status="illegal" if i % 7 == 0 else "ok",
+                frame=i,
+                score=50 + 40 * float(np.sin(i / 900)),
+                rationale=f"thought {i}",
+            )
             for i in range(LONG)
         )
-    )  # fmt: skip
+    )
     book.finish(episode, "horizon", 50.0, LONG)
     book.link(episode, "single")
     return episode.id

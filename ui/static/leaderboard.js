@@ -3,7 +3,7 @@
 import { get, whileActive } from "./http.js";
 import { badge, dollars, fixed, h, link, moment, notice, number, s, show, signed } from "./dom.js";
 
-const WIDTH = 104;
+const WIDTH = 84;
 const HEIGHT = 16;
 
 /** An estimate as a bar from zero with its 95 % interval as a whisker; the numbers stand beside it. */

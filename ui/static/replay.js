@@ -41,7 +41,6 @@ class Replay {
     this.where = h("output", { class: "where", "aria-live": "off" });
     this.speed = h("select", { "aria-label": "steps a second" }, [1, 2, 5, 10, 20].map((rate) => h("option", { value: rate, selected: rate === 5 }, `${rate}/s`)));
     this.boxes = Object.fromEntries(["head", "step", "calls", "milestones", "lessons", "diagnoses", "facts", "nearby"].map((name) => [name, h("section", { class: `panel box-${name}` })]));
-    this.more = h("p", { class: "none" });
     this.help = h("dialog", { class: "help", "aria-label": "keys" }, h("h2", {}, "Keys"),
       h("dl", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what)])),
       h("form", { method: "dialog" }, h("button", {}, "Close")));
@@ -52,7 +51,7 @@ class Replay {
             button("|◀", "first step (Home)", () => this.go(0)), button("⟨", "step back (←)", () => this.go(this.position - 1)), this.playButton,
             button("⟩", "step forward (→)", () => this.go(this.position + 1)), button("▶|", "final state (End)", () => this.go(this.last)),
             this.slider, this.where, this.speed, button("?", "keys (?)", () => this.help.showModal())),
-          h("section", { class: "panel box-lanes" }, this.timeline.element, this.more), this.boxes.nearby, this.boxes.milestones),
+          h("section", { class: "panel box-lanes" }, this.timeline.element), this.boxes.nearby, this.boxes.milestones),
         h("div", { class: "right" }, this.boxes.step, this.boxes.calls, this.boxes.diagnoses, this.boxes.lessons, this.boxes.facts)),
       this.help);
     this.#constant();
@@ -62,7 +61,6 @@ class Replay {
 
   #constant() {
     show(this.boxes.head, header(this.episode));
-    show(this.more, this.episode.events_left_out ? `${this.episode.events_left_out} more refused steps are not marked.` : null);
     milestones(this.boxes.milestones, this.episode, this.jump);
     lessons(this.boxes.lessons, this.episode, this.jump);
     diagnoses(this.boxes.diagnoses, this.episode, this.jump);

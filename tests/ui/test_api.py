@@ -1,0 +1,187 @@
+"""The JSON API: what it answers, in which portions, and how it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from storage.models import Episode
+from storage.store import Store
+from ui.app import create_app
+
+RUN = "demo-0123456789"
+
+
+@pytest.fixture(scope="module")
+def client(store: Store) -> Iterator[TestClient]:
+    with TestClient(create_app(store), base_url="http://127.0.0.1") as opened:
+        yield opened
+
+
+def get(client: TestClient, path: str, **params: Any) -> Any:
+    answer = client.get(f"/api/{path}", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_runs_are_listed_and_one_run_shows_its_experiment(client: TestClient) -> None:
+    [run] = get(client, "runs")["items"]
+    assert (run["id"], run["status"]) == (RUN, "finished")
+    assert run["created_at"] == "2026-03-02T09:00:00+00:00"
+    assert get(client, f"runs/{RUN}")["experiment"]["tasks"] == ["games/*"]
+
+
+def test_leaderboard_is_the_arenas_own_with_titles(client: TestClient) -> None:
+    table = get(client, "leaderboard", run=RUN)
+    row = next(r for r in table["rows"] if r["agent"] == "calibrated" and r["gain"] and "snake" in r["task"])
+    assert row["title"] == "Snake"
+    assert row["gain"]["n"] == 5
+    assert row["gain"]["low"] <= row["gain"]["estimate"] <= row["gain"]["high"]
+    assert row["instrument"] == "test weight with a known gain"
+
+
+def test_episodes_are_filtered_by_each_filter(client: TestClient) -> None:
+    everything = get(client, "episodes")["total"]
+    for name, value in {"task": "games/snake-v1", "agent": "random", "space": "gui", "outcome": "won"}.items():
+        page = get(client, "episodes", **{name: value, "limit": 200})
+        key = "task_id" if name == "task" else name
+        assert 0 < page["total"] < everything
+        assert {item[key] for item in page["items"]} == {value}
+    retried = get(client, "episodes", run=RUN, condition="reflect-and-retry", agent="vlm:small")
+    assert [item["round"] for item in retried["items"]] == [1, 0]
+
+
+def test_episodes_are_sorted_both_ways_with_missing_values_last(client: TestClient) -> None:
+    for sort, reverse in (("score", False), ("-score", True)):
+        scores = [item["score"] for item in get(client, "episodes", sort=sort, limit=200)["items"]]
+        known = [score for score in scores if score is not None]
+        assert known == sorted(known, reverse=reverse)
+        assert scores[len(known) :] == [None] * (len(scores) - len(known))
+        assert None in scores
+
+
+def test_pages_cover_the_list_without_overlap(client: TestClient) -> None:
+    total = get(client, "episodes")["total"]
+    seen = [
+        item["id"] for start in range(0, total, 7) for item in get(client, "episodes", limit=7, offset=start)["items"]
+    ]
+    assert len(seen) == len(set(seen)) == total
+
+
+def test_unknown_sort_is_refused_with_the_choices(client: TestClient) -> None:
+    answer = client.get("/api/episodes", params={"sort": "id; drop table"})
+    assert answer.status_code == 422
+    assert "created" in answer.json()["detail"]
+
+
+def test_episode_outline_tells_evidence_by_step(client: TestClient, ids: dict[str, str]) -> None:
+    outline = get(client, f"episodes/{ids['first']}")
+    verdict = next(v for v in outline["verdicts"] if v["milestone_id"] == "apple-1")
+    assert (verdict["frame"], verdict["step"], verdict["verdict"]) == (25, 25, "reached")
+    assert verdict["thumb"].endswith("/frames/25")
+    [lesson] = outline["lessons"]
+    assert [frame["step"] for frame in lesson["frames"]["failure"]] == [100, 110, 119]
+    assert {frame["episode_id"] for frame in lesson["frames"]["tutorial"]} == {ids["tutorial"]}
+    assert lesson["retries"] == [ids["second"]]
+    assert [child["id"] for child in outline["related"]["children"]] == [ids["second"]]
+    assert outline["frame_map"] == [[0, 0]]
+    assert outline["task"]["title"] == "Snake"
+
+
+def test_retry_shows_the_lesson_that_it_was_given(client: TestClient, ids: dict[str, str]) -> None:
+    outline = get(client, f"episodes/{ids['second']}")
+    assert outline["lesson_used"]["episode_id"] == ids["first"]
+    assert outline["related"]["parent"]["id"] == ids["first"]
+
+
+def test_rollback_is_a_fork_between_two_branches(client: TestClient, ids: dict[str, str]) -> None:
+    outline = get(client, f"episodes/{ids['robot']}")
+    trunk, branch = outline["branches"]
+    assert (trunk["start"], trunk["stop"], trunk["sim_stop"], trunk["fork"]) == (0, 40, 40, None)
+    assert (branch["start"], branch["stop"], branch["sim_start"]) == (40, 82, 22)
+    assert branch["fork"] == {
+        "at_step": 39,
+        "to_step": 22,
+        "at_sim": 40,
+        "kind": "sim",
+        "exact": True,
+        "diagnosis_id": outline["diagnoses"][0]["id"],
+    }
+    kinds = [event["kind"] for event in outline["events"]]
+    assert kinds == ["milestone", "milestone", "milestone", "fault", "diagnosis", "fork", "milestone"]
+    diagnosis = outline["events"][4]
+    assert (diagnosis["branch"], diagnosis["step"], diagnosis["frame"]) == (0, 39, 40), (
+        "seen before the world went back"
+    )
+    assert outline["frame_map"] == [[0, 0], [40, 41]]
+
+
+def test_long_episode_is_answered_in_bounded_portions(client: TestClient, ids: dict[str, str]) -> None:
+    answer = client.get(f"/api/episodes/{ids['long']}")
+    outline = answer.json()
+    assert len(answer.content) < 400_000
+    assert len(outline["curve"]) <= 600
+    assert len(outline["events"]) <= 1_000
+    assert outline["events"][-1]["until"] > 19_000, "all refused steps are in some event"
+    window = get(client, f"episodes/{ids['long']}/steps", start=19_900, stop=20_100)["items"]
+    assert [step["index"] for step in window] == list(range(19_900, 20_000))
+    assert client.get(f"/api/episodes/{ids['long']}/steps", params={"start": 0, "stop": 257}).status_code == 422
+    assert client.get(f"/api/episodes/{ids['long']}/steps", params={"start": 9, "stop": 8}).status_code == 422
+
+
+def test_steps_say_how_many_calls_they_have_and_calls_are_exact(client: TestClient, ids: dict[str, str]) -> None:
+    steps = get(client, f"episodes/{ids['first']}/steps", start=3, stop=7)["items"]
+    assert [step["n_calls"] for step in steps] == [0, 1, 1, 0]
+    [call] = get(client, f"episodes/{ids['first']}/steps/5/calls")["items"]
+    assert call["cost_usd"] == "0.000420000"
+    assert call["request"]["messages"][1]["content"][1]["image_url"]["artifact"] == ids["picture"]
+
+
+@pytest.mark.parametrize(
+    "path", ["episodes/nope", "episodes/nope/steps", "leaderboard?run=nope", "runs/nope", "nope", ""]
+)
+def test_unknown_things_are_404_in_json(client: TestClient, path: str) -> None:
+    answer = client.get(f"/api/{path}")
+    assert answer.status_code == 404
+    assert "There is no" in answer.json()["detail"]
+
+
+def test_prefix_of_an_id_is_no_address(client: TestClient, ids: dict[str, str]) -> None:
+    assert client.get(f"/api/episodes/{ids['first'][:12]}").status_code == 404
+
+
+def test_running_episode_counts_its_steps_so_far(client: TestClient, store: Store, ids: dict[str, str]) -> None:
+    identity = "9" * 32
+    with Store.open(store._engines.sqlite_path or "") as writer:  # a second process would do the same
+        writer.begin_episode(
+            Episode(
+                id=f"{identity}-0",
+                identity=identity,
+                try_no=0,
+                spec={},
+                task_id="games/snake-v1",
+                space="semantic",
+                agent="random",
+                seed=1,
+            )
+        )
+    outline = get(client, f"episodes/{identity}-0")
+    assert (outline["episode"]["status"], outline["episode"]["n_steps"], outline["video"]["state"]) == (
+        "running",
+        0,
+        "none",
+    )
+    assert outline["branches"] == outline["events"] == outline["curve"] == []
+
+
+def test_video_whose_file_is_gone_says_so(client: TestClient, ids: dict[str, str]) -> None:
+    assert get(client, f"episodes/{ids['gone']}")["video"]["state"] == "missing"
+
+
+def test_short_address_leads_to_the_replay(client: TestClient) -> None:
+    answer = client.get("/episode/abc-0?step=7", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/ui/replay?ep=abc-0&step=7")
+    assert client.get("/", follow_redirects=False).headers["location"] == "/ui/"
