@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from storage.artifacts import ArtifactStore
 from storage.database import Engines, connect, translated, warn_of_network_filesystem
 from storage.errors import RowExists, RunBusy, StorageError, UnknownRow
-from storage.inserts import Inserter
+from storage.inserts import Inserter, dialect_insert
 from storage.locks import Busy, lock
 from storage.models import Artifact, Base, Call, Episode, MilestoneTruth, Run, RunEpisode, Step
 from storage.queries import Queries
@@ -133,22 +132,8 @@ class Store(Queries):
 
     def upsert(self, *rows: Base) -> None:
         """Insert the rows whose primary key is not there yet, and leave the others as they are."""
-        groups: dict[type[Base], list[Base]] = {}
-        for row in rows:
-            groups.setdefault(type(row), []).append(row)
-        order = {table: i for i, table in enumerate(Base.metadata.sorted_tables)}
-        with self.session() as session:
-            for model in sorted(groups, key=lambda model: order[model.__table__]):  # type: ignore[index]
-                statement: Any = self._insert_statement(model)
-                keys = [column.name for column in model.__mapper__.primary_key]
-                session.execute(
-                    statement.on_conflict_do_nothing(index_elements=keys), [_values(row) for row in groups[model]]
-                )
-
-    def _insert_statement(self, model: type[Base]) -> Insert:
-        if self._engines.write.dialect.name == "sqlite":
-            return sqlite.insert(model.__table__)  # type: ignore[arg-type]
-        return postgresql.insert(model.__table__)  # type: ignore[arg-type]
+        with translated(self._engines.shown), self._engines.write.begin() as connection:
+            self._inserter.insert(connection, rows, ignore_existing=True)
 
     # -- artifacts -------------------------------------------------------------------------------------------------
 
@@ -189,7 +174,7 @@ class Store(Queries):
         """Insert or update plan rows in bulk: which episodes a run uses, and as what."""
         if not rows:
             return
-        statement: Any = self._insert_statement(RunEpisode)
+        statement = dialect_insert(self._engines.write.dialect)(RunEpisode)
         keys = [column.name for column in RunEpisode.__mapper__.primary_key]
         changed = {c.name: statement.excluded[c.name] for c in RunEpisode.__table__.columns if c.name not in keys}
         with self.session() as session:
