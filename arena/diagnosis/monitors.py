@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol
 
 from arena.diagnosis.signals import Reading
 
-
 _MEMORY_STEPS = 60
 """Readings of a grasp that are remembered to find out when it began to give way."""
 

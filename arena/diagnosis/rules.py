@@ -12,7 +12,8 @@ MARGIN_STEPS = 6
 """Steps between the rollback target and the first odd reading.
 
 The gripper's command is a ramp of eight steps, so that the fingers move some steps after the fault
-began: up to 2 on the tabletop (20 faulted episodes). A snapshot from between the two would hold a hand that is already opening.
+began: up to 2 on the tabletop (20 drops in 20 scenes). A snapshot from between the two would hold a
+hand that is already opening.
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from arena.diagnosis.monitors import Alarm, Monitor, default_monitors
 from arena.diagnosis.schema import Diagnosis, validate_against
 from arena.diagnosis.signals import Reading, read
 from arena.supervision import Directive, Moment
-from environments.env import Frame, Views
+from environments.env import Frame
 from environments.task import Task
 
 KEPT_PICTURES = 24
@@ -147,7 +147,7 @@ class DiagnosingSupervisor:
         return diagnosis.rollback_step if self._interventions < self.max_interventions else None
 
 
-def pictures_of(observation: Views) -> dict[str, Frame]:
+def pictures_of(observation: Mapping[str, Any]) -> dict[str, Frame]:
     """All pictures of an observation, rendered now if nobody has looked yet."""
     found = {}
     for key in observation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -88,23 +87,13 @@ class VlmDiagnoser:
             snapshots=keyframes.ranges(case.snapshots),
             table=keyframes.table(case.readings, alarm.onset),
         )
-        if self._options.mode == "prompt":  # nothing but words will tell the model the form
-            user += f"\n\nAnswer with one JSON object of this schema:\n\n```json\n{json.dumps(self._schema)}\n```"
-        options = self._options
-        return ModelRequest(
-            purpose="diagnose",
-            messages=(
-                Message("system", (self._prompt.fill("system"),)),
-                Message("user", (user, *self._pictures(case))),
-            ),
+        system = self._prompt.system(self._schema, self._options.mode)
+        return self._options.request(
+            "diagnose",
+            (Message("system", (system,)), Message("user", (user, *self._pictures(case)))),
             schema=self._schema,
             schema_name="diagnosis",
             schema_help="Your diagnosis of the running episode.",
-            mode=options.mode,
-            temperature=options.temperature,
-            max_tokens=options.max_tokens,
-            seed=options.seed,
-            timeout_s=options.timeout_s,
         )
 
     def _pictures(self, case: Case) -> Iterator[str | Image]:
