@@ -93,6 +93,11 @@ class Plan:
         identities = [*(trial.first.identity for trial in self.trials), *(t.identity for t in self.tutorials.values())]
         return f"{self.experiment.name}-{digest([self.experiment.model_dump(mode='json'), identities], 10)}"
 
+    def tutorial(self, attempt: Attempt, condition: Condition) -> Attempt | None:
+        """The demonstration that a condition's reflection on an attempt looks at, if it wants one."""
+        place = (attempt.spec["task"], attempt.spec["space"])
+        return self.tutorials[place] if condition.reflection.tutorial else None
+
     def links(self) -> list[RunEpisode]:
         """The rows that are known before anything is played; retries add theirs later."""
         rows = [

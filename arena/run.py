@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from arena import judging, plan
-from arena.experiment import Experiment
+from arena.experiment import Condition, Experiment
 from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.location import Location
@@ -137,9 +137,9 @@ def _trial_done(store: Store, wanted: Plan, trial: Trial, episode: Episode | Non
     return all(_chain_done(store, wanted, trial, condition, episode) for condition in trial.retries)
 
 
-def _chain_done(store: Store, wanted: Plan, trial: Trial, condition: Any, episode: Episode | None) -> bool:
+def _chain_done(store: Store, wanted: Plan, trial: Trial, condition: Condition, episode: Episode | None) -> bool:
     attempt = trial.first
-    tutorial = wanted.tutorials.get((attempt.spec["task"], attempt.spec["space"]))
+    tutorial = wanted.tutorial(attempt, condition)
     for _ in range(condition.rounds):
         if episode is None or episode.success or not episode.scored:
             break

@@ -132,7 +132,7 @@ class TrialRunner:
     def _retry(self, trial: Trial, condition: Condition, episode: Episode) -> None:
         """Reflect and try again until a success, the last round, or an ending that is no score."""
         previous, links = trial.first, [trial.first]
-        tutorial = self._plan.tutorials.get((previous.spec["task"], previous.spec["space"]))
+        tutorial = self._plan.tutorial(previous, condition)
         for _ in range(condition.rounds):
             if episode.success or not episode.scored:
                 break

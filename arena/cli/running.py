@@ -62,14 +62,13 @@ def show_plan(file: File, database: Database = None, artifacts: Artifacts = None
     total: Counter[tuple[str, ...]] = Counter()
     done: Counter[tuple[str, ...]] = Counter()
     rows = [(attempt, "tutorial") for attempt in wanted.tutorials.values()]
-    for trial in wanted.trials:
-        rows.append((trial.first, ", ".join(condition.label for condition in trial.conditions)))
+    rows += [(trial.first, ", ".join(condition.label for condition in trial.conditions)) for trial in wanted.trials]
     for attempt, use in rows:
-        cell = (attempt.spec["task"], attempt.spec["space"], attempt.agent.label, use)
+        cell: tuple[str, ...] = (attempt.spec["task"], attempt.spec["space"], attempt.agent.label, use)
         total[cell] += 1
         done[cell] += attempt.identity not in pending
-    for cell in sorted(total):
-        table.add_row(*cell, str(total[cell]), str(done[cell]))
+    for row in sorted(total):
+        table.add_row(*row, str(total[row]), str(done[row]))
     console.print(table)
     console.print(
         f"run {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"

@@ -1,0 +1,138 @@
+"""Experiment files: what is accepted, and that every problem is told at once, with place, value and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena import experiments
+from arena.errors import InvalidExperiment
+from arena.experiment import load, parse
+
+GOOD = """
+name: good
+tasks: games/snake-v1
+spaces: semantic
+seeds: 3
+agents: [random, {name: calibrated, p: 0.5, gain: 0.2, label: half}]
+conditions: [single]
+"""
+
+
+def problems(text: str) -> dict[str, str]:
+    with pytest.raises(InvalidExperiment) as caught:
+        parse(text)
+    return {problem.path: str(problem) for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize("name", ["demo", "demo-quick"])
+def test_the_built_in_experiments_are_valid(name: str) -> None:
+    assert parse(experiments.text(name)).name == name
+
+
+def test_short_forms_are_filled_in() -> None:
+    block = parse(GOOD).blocks[0]
+    assert block.seeds == [0, 1, 2]
+    assert [(agent.label, agent.options) for agent in block.agents] == [
+        ("random", {}),
+        ("half", {"p": 0.5, "gain": 0.2}),
+    ]
+    assert block.conditions[0].label == "single"
+    assert block.clock.kind == "stepped"
+
+
+def test_a_block_inherits_what_stands_beside_it() -> None:
+    text = GOOD + "blocks:\n  - {tasks: games/maze-v1}\n  - {spaces: gui, seeds: [7]}\n"
+    maze, gui = parse(text).blocks
+    assert (maze.tasks, maze.seeds) == (["games/maze-v1"], [0, 1, 2])
+    assert (gui.tasks, gui.spaces, gui.seeds) == (["games/snake-v1"], ["gui"], [7])
+
+
+def test_every_problem_is_told_at_once_with_its_path_value_and_remedy() -> None:
+    found = problems(
+        """
+        name: bad
+        tasks: [games/snak-v1, games/maze-v1]
+        spaces: [semantic, native]
+        seeds: 2
+        agents: [randon, {name: calibrated, p: 1.5}]
+        conditions: [single]
+        """
+    )
+    assert "did you mean 'games/snake-v1'?" in found["tasks[0]"]
+    assert "games/maze-v1" in found["spaces[1]"] and "'native'" in found["spaces[1]"]
+    assert "did you mean 'random'?" in found["agents[0].name"]
+    assert "agents[1].p" in found and "1.5" in found["agents[1].p"]
+
+
+def test_schema_problems_too_and_unknown_fields_get_a_suggestion() -> None:
+    found = problems(GOOD.replace("seeds: 3", "seed: 3").replace("semantic", "semantik") + "limits: {max_step: 3}\n")
+    assert "did you mean 'seeds'?" in found["seed"]
+    assert "did you mean 'semantic'?" in found["spaces[0]"]
+    assert "did you mean 'max_steps'?" in found["limits.max_step"]
+    assert "seeds" in found
+
+
+def test_paths_name_the_block() -> None:
+    found = problems(GOOD + "blocks:\n  - {}\n  - {tasks: games/nothing-v1}\n")
+    assert list(found) == ["blocks[1].tasks[0]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "said"),
+    [
+        ("a: [", "line 1", "is not YAML"),
+        ("- 1", "file", "expected a mapping"),
+        ("", "file", "expected a mapping"),
+        (GOOD.replace("name: good", "name: Not Good"), "name", "pattern"),
+        (GOOD + "clock: latency\n", "clock", "ms > 0"),
+        (GOOD.replace("[single]", "[single, single]"), "conditions[1].label", "used twice"),
+        (
+            GOOD.replace("[single]", "[{name: single, fault: gripper-opens-mid-carry}]"),
+            "conditions[0].fault",
+            "takes no faults",
+        ),
+        (GOOD + "judge: vlm\n", "judge", "needs `model`"),
+    ],
+)
+def test_single_faults(text: str, path: str, said: str) -> None:
+    found = problems(text)
+    message = next((message for where, message in found.items() if where.startswith(path)), None)
+    assert message is not None and said in message, found
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidExperiment, match="cannot be read"):
+        load(tmp_path / "nothing.yaml")
+
+
+def test_a_python_object_tag_is_refused_and_not_built(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    with pytest.raises(InvalidExperiment):
+        parse(f"name: !!python/object/apply:os.system ['touch {trace}']")
+    assert not trace.exists()
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=8) | st.floats(),
+        lambda x: (
+            st.lists(x, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["name", "tasks", "agents", "seeds", "blocks", "conditions", "limits", "x"]),
+                x,
+                max_size=5,
+            )
+        ),
+        max_leaves=10,
+    )
+)
+def test_junk_is_refused_with_problems_and_never_crashes(junk: object) -> None:
+    import yaml
+
+    with pytest.raises(InvalidExperiment) as caught:
+        parse(yaml.safe_dump(junk))
+    assert caught.value.problems
