@@ -8,6 +8,8 @@ from typing import Any
 
 from arena.supervision import Moment
 
+_SENSORS = frozenset({"gripper_width_m", "eef_pos_m", "eef_speed_m_s"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -36,7 +38,7 @@ def read(moment: Moment) -> Reading | None:
     Semantic skills last many control steps, so that a step of theirs has no single gripper command.
     """
     action, sensors = moment.action, moment.telemetry
-    if not _is_numbers(action, 7) or "gripper_width_m" not in sensors:
+    if not _is_numbers(action, 7) or not sensors.keys() >= _SENSORS:
         return None
     position = sensors["eef_pos_m"]
     return Reading(
