@@ -126,6 +126,7 @@ class Store(Queries):
 
         Raises:
             RowExists: One of them is there already; then none was inserted.
+            TypeError: A JSON column holds something that is not JSON; the same.
         """
         with translated(self._engines.shown), self._engines.write.begin() as connection:
             self._inserter.insert(connection, rows)
@@ -230,6 +231,8 @@ class Store(Queries):
 
         Raises:
             RowExists: The step, or another of the rows, is there already; then nothing was appended.
+            StorageError: The database refused a row, such as a step of an unknown episode.
+            TypeError: A JSON column holds something that is not JSON, such as a NumPy scalar.
         """
         with translated(self._engines.shown), self._engines.write.begin() as connection:
             self._inserter.insert(connection, (step, *calls, *truths, *extra))

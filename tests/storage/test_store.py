@@ -136,12 +136,12 @@ def test_hostile_text_is_stored_and_cannot_stop_a_run(store: Store, episode: Epi
 
 
 def test_what_is_not_json_is_refused_with_its_type(store: Store, episode: Episode, rows: Rows) -> None:
-    with pytest.raises((StorageError, TypeError), match="bytes"):
+    with pytest.raises(TypeError, match="bytes"):
         store.append_step(rows("step")(episode.id, 0, notes={"image": b"png"}))
 
 
 def test_a_moment_without_zone_is_refused(store: Store, rows: Rows) -> None:
-    with pytest.raises((StorageError, ValueError), match="time zone"):
+    with pytest.raises(ValueError, match="time zone"):
         store.add(rows("episode")(created_at=dt.datetime(2026, 1, 1)))
 
 
