@@ -28,6 +28,8 @@ class Briefing:
     space: ActionSpace
     actions: TypedActions | NativeActions
     """Schema, parser and help of the action space."""
+    max_steps: int | None = None
+    """Horizon of this episode where the experiment sets one; None takes the task's own."""
     lesson: str | None = None
     """What an earlier attempt taught, if anything (model text)."""
     seed: int = 0

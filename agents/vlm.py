@@ -176,14 +176,13 @@ class VLMAgent(Agent):
             lesson=self._told_lesson(),
             history=self._told_history(),
             turn=self.step + 1,
-            max_turns=briefing.task.max_steps,
+            max_turns=briefing.max_steps or briefing.task.max_steps,
             state=told_state(observation, frames),
         )
-        parts: list[str | Image] = []
+        parts: list[str | Image] = [turn]
         for memory in self._memory:
             for key, image in memory.images.items():
                 parts += [f"Earlier view `{key}`, before turn {memory.turn}, at reduced size:", image]
-        parts.append(turn)
         for key, frame in frames.items():
             image = Image.from_frame(frame, longest_side=o.image_size)
             parts += [_captioned(key, frame, image), image]

@@ -22,6 +22,9 @@ from agents.gateway.pricing import Price
 
 T = TypeVar("T")
 
+_QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
+"""HTTP 429 that no waiting mends: nothing is left on the account."""
+
 
 class ContentRefused(Exception):
     """The provider's content filter stopped the request: the model's refusal, not a failure."""
@@ -214,6 +217,17 @@ def _first_cause(error: BaseException, kind: type[T]) -> T | None:
     return cause
 
 
+def _code(error: BaseException) -> str:
+    """The provider's own error code; litellm keeps it in the exception that led to its own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        code = getattr(cause, "code", None)
+        if isinstance(code, str) and not code.isdigit():
+            return code
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
 def _connection_failure(error: BaseException) -> Failure:
     cause = error.__cause__ or error
     return Failure(errors.NetworkError(f"no connection: {type(cause).__name__}: {cause}"))
@@ -223,12 +237,14 @@ def _status_failure(error: Any) -> Failure | ContentRefused:
     """What an HTTP status amounts to. `error` is an `openai.APIStatusError`, or litellm's kin of it."""
     status = int(error.status_code)
     message = f"HTTP {status}: {getattr(error, 'message', None) or error}"
-    code = str(getattr(error, "code", None) or "")
+    code = _code(error)
     kind = type(error).__name__
     if code.startswith(("content_filter", "content_policy")) or kind == "ContentPolicyViolationError":
         return ContentRefused(message)
     headers = getattr(error, "litellm_response_headers", None) or getattr(error.response, "headers", None) or {}
     after = headers.get("retry-after")
+    if code in _QUOTA_CODES:
+        return Failure(errors.BadRequest(f"{message} (the account's quota is used up)"))
     if status == 429:
         return Failure(errors.RateLimited(message), after)
     if status in (401, 403):

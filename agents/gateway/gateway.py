@@ -119,7 +119,7 @@ class ModelGateway:
     def _attempt(self, request: ModelRequest, recorded: Mapping[str, Any], estimate: int) -> _Attempts:
         """Send until there is an answer, an error that asking again cannot mend, or patience ends."""
         attempts = _Attempts(started=self.clock.monotonic())
-        # Seeded by the question: two runs of it wait alike, two players of one endpoint do not.
+        # Seeded by the question: repeated runs wait alike, different questions at one endpoint do not.
         chance = random.Random(hashlib.sha256(json.dumps(recorded, sort_keys=True).encode()).digest())
         body = request.body(self.settings.model, tokens_field=self._backend.tokens_field)
         begun: float | None = None

@@ -155,10 +155,12 @@ def _part(part: str | Image, recorded: bool) -> dict[str, Any]:
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON schema with its `$defs` put in place of the `$ref`s, which many endpoints do not resolve.
+    """The same JSON schema in the few words that all endpoints understand.
 
-    Titles and OpenAPI's `discriminator` go as well: they repeat what the schema says already, and
-    the latter refers to the `$defs`.
+    `$defs` are put in place of the `$ref`s. Titles and OpenAPI's `discriminator` go: they repeat
+    what the schema says already, and the latter refers to the `$defs`. `oneOf` becomes `anyOf`,
+    `const` an `enum` of one, and exclusive bounds of integers inclusive ones: for what pydantic
+    writes these mean the same, and some providers' tools know no other form.
 
     Raises:
         ValueError: for a schema that contains itself, or a `$ref` to somewhere else.
@@ -185,7 +187,20 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
                 kept[key] = {name: resolve(item, inside) for name, item in value.items()}
             else:
                 kept[key] = value if key in {"enum", "const", "default", "examples"} else resolve(value, inside)
-        return kept
+        return _in_common_words(kept)
 
     result: dict[str, Any] = resolve(schema, [])
     return result
+
+
+def _in_common_words(node: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" in node and "anyOf" not in node:
+        node["anyOf"] = node.pop("oneOf")
+    if "const" in node:
+        node["enum"] = [node.pop("const")]
+    if node.get("type") == "integer":
+        if "exclusiveMinimum" in node:
+            node["minimum"] = node.pop("exclusiveMinimum") + 1
+        if "exclusiveMaximum" in node:
+            node["maximum"] = node.pop("exclusiveMaximum") - 1
+    return node

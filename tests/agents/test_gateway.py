@@ -111,6 +111,7 @@ def test_the_request_is_recorded_as_it_was_sent(provider: Any, way: str) -> None
         ("503", errors.ServerError, "server_error", 3),
         ("drop", errors.NetworkError, "network", 3),
         ("400", errors.BadRequest, "bad_request", 1),
+        ("429-quota", errors.BadRequest, "bad_request", 1),
         ("401", errors.AuthenticationFailed, "bad_request", 1),
     ],
 )
@@ -394,7 +395,12 @@ def test_plain_schema_puts_definitions_in_place() -> None:
 
     plain = plain_schema(GuiAction.model_json_schema())
     assert not re.search(r"\$ref|\$defs|discriminator", json.dumps(plain))
-    assert len(plain["oneOf"]) == 11
+    assert len(plain["anyOf"]) == 11
+    assert plain["anyOf"][0]["properties"] == {
+        "verb": {"type": "string", "enum": ["move"]},
+        "x": {"type": "integer", "minimum": 0, "maximum": 639, "description": "pixels from the left edge of the frame"},
+        "y": {"type": "integer", "minimum": 0, "maximum": 479, "description": "pixels from the top edge of the frame"},
+    }
     titled = {"type": "object", "title": "T", "properties": {"title": {"type": "string", "title": "Title"}}}
     assert plain_schema(titled) == {"type": "object", "properties": {"title": {"type": "string"}}}
     loop = {"$defs": {"A": {"properties": {"a": {"$ref": "#/$defs/A"}}}}, "$ref": "#/$defs/A"}

@@ -58,6 +58,7 @@ BEHAVIOURS = {
     "401": "HTTP 401 that repeats the key it was given",
     "429": "HTTP 429; the argument becomes Retry-After",
     "429-date": "HTTP 429; Retry-After as an HTTP date, its argument in seconds from now",
+    "429-quota": "HTTP 429 with the code insufficient_quota: waiting is useless",
     "500": "HTTP 500",
     "503": "HTTP 503",
     "html": "HTTP 200 with a web page",
@@ -67,7 +68,6 @@ BEHAVIOURS = {
     "trickle": "white space, again and again, and never an answer",
     "drop": "the connection closed without an answer",
 }
-_CLOSED_AFTER_S = 30.0
 
 
 class BrokenPicture(ValueError):
@@ -129,10 +129,17 @@ Script = Iterable[str] | Callable[[Seen], str]
 
 
 class FakeProvider:
-    """The server, started by `with` or `start`, and the log of what it was asked."""
+    """The server, started by `with` or `start`, and the log of what it was asked.
 
-    def __init__(self, script: Script = (), *, policy: Policy | None = None, port: int = 0) -> None:
+    `keep` bounds the log, which holds every picture; None keeps all.
+    """
+
+    def __init__(
+        self, script: Script = (), *, policy: Policy | None = None, port: int = 0, keep: int | None = None
+    ) -> None:
         self.policy = policy
+        self.keep = keep
+        self.n_requests = 0
         self.requests: list[Seen] = []
         self.closing = threading.Event()
         self._script = script if callable(script) else list(script)
@@ -158,6 +165,7 @@ class FakeProvider:
         """Forget the log, the script and the policy."""
         with self._lock:
             self.requests.clear()
+            self.n_requests = 0
             self._repeats.clear()
             self._script, self.policy = [], None
 
@@ -195,6 +203,9 @@ class FakeProvider:
                 chosen = second if second and nth else first
             seen.behaviour = chosen
             self.requests.append(seen)
+            self.n_requests += 1
+            if self.keep is not None:
+                del self.requests[: -self.keep]
             return chosen
 
     def answer(self, seen: Seen, kind: str, argument: str) -> Any:
@@ -211,7 +222,7 @@ class FakeProvider:
                 value["action"] = self.policy(seen)
             if kind == "invalid":
                 value["action"] = {"no_such_field": "at all"}
-            value["rationale"] = _describe(seen) if kind == "echo" else f"This is answer {len(self.requests)}."
+            value["rationale"] = _describe(seen) if kind == "echo" else f"This is answer {self.n_requests}."
         elif self.policy is not None:
             value = self.policy(seen)
         return value
@@ -260,6 +271,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if kind == "429-date":
                     after = email.utils.formatdate(time.time() + float(argument or 2), usegmt=True)
                 self._error(429, "too many requests", "rate_limit_exceeded", {"Retry-After": after} if after else {})
+            case "429-quota":
+                self._error(429, "you exceeded your current quota", "insufficient_quota")
             case "500" | "503":
                 self._error(int(kind), "the server had an error", "server_error")
             case "400":
@@ -282,14 +295,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Misbehaviours of the connection itself."""
         self.close_connection = kind in ("hang", "trickle", "drop")
         if kind == "hang":
-            self.provider.closing.wait(_CLOSED_AFTER_S)
+            self.provider.closing.wait()
         elif kind == "trickle":
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", "1000000")
             self.end_headers()
-            end = time.monotonic() + _CLOSED_AFTER_S
-            while time.monotonic() < end and not self.provider.closing.wait(0.05):
+            while not self.provider.closing.wait(0.05):
                 try:
                     self.wfile.write(b" ")
                     self.wfile.flush()
@@ -329,7 +341,7 @@ class _Handler(BaseHTTPRequestHandler):
                 else:
                     message["content"] = text
         reply: dict[str, Any] = {
-            "id": f"chatcmpl-{len(self.provider.requests)}",
+            "id": f"chatcmpl-{self.provider.n_requests}",
             "object": "chat.completion",
             "created": 1_700_000_000,
             "model": seen.body.get("model"),
@@ -435,7 +447,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A fake OpenAI-compatible provider for tests.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     options = parser.parse_args()
-    with FakeProvider(port=options.port) as provider:
+    with FakeProvider(port=options.port, keep=20) as provider:
         print(provider.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
