@@ -15,6 +15,7 @@ from agents.parsing import read_json
 from arena.diagnosis import keyframes
 from arena.diagnosis.diagnoser import Case, Opinion
 from arena.diagnosis.schema import SCHEMA_VERSION, Diagnosis, validate_against
+from arena.identity import digest
 from arena.reflection.model import ModelOptions
 from arena.reflection.prompting import Prompt
 
@@ -49,7 +50,7 @@ class VlmDiagnoser:
             "diagnoser": "vlm",
             "model": self._options.fingerprint(),
             "prompt": [PROMPT, self._prompt.sha256],
-            "schema": self._schema,
+            "schema": digest(self._schema),
         }
 
     def diagnose(self, case: Case) -> Opinion:
