@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from typing import NamedTuple
 
-import numpy as np
-
 from arena.leaderboard import TUTORIAL
-from arena.statistics import Interval, ratio_difference
+from arena.statistics import Interval, proportion_difference
 from storage.models import Episode
 from storage.store import Store
 
+OVERALL = "in all"
 NOTE = "followed_expert"
 """The note in which the agent says, step by step, whether it played the expert's action."""
 
@@ -24,7 +22,7 @@ class Calibration(NamedTuple):
     known: float
     """The declared rise of the probability of an expert action after a lesson."""
     measured: Interval
-    """The rise of the rate of expert actions, pooled over steps, bootstrapped over episodes."""
+    """The rise of the rate of expert actions over all steps."""
 
     @property
     def inside(self) -> bool:
@@ -49,20 +47,37 @@ def calibration(store: Store, run_id: str) -> list[Calibration]:
         gain = episode.spec["agent"].get("options", {}).get("gain")
         if gain is None or NOTE not in episode.summary.get("notes", {}):
             continue
-        for place in ("in all", f"{episode.task_id} {episode.space}"):
+        for place in (OVERALL, f"{episode.task_id} {episode.space}"):
             groups[place, float(gain)][episode.round > 0].append(episode)
     return [
-        Calibration(place, gain, _gain(place, rounds[False], rounds[True]))
+        Calibration(place, gain, _gain(rounds[False], rounds[True]))
         for (place, gain), rounds in sorted(groups.items())
         if rounds[False] and rounds[True]
     ]
 
 
-def _gain(place: str, before: list[Episode], after: list[Episode]) -> Interval:
-    rng = np.random.default_rng(zlib.crc32(place.encode()))
-    return ratio_difference(_counts(before), _counts(after), rng)
+def _gain(before: list[Episode], after: list[Episode]) -> Interval:
+    """By steps, not by episodes: the agent tosses its coin afresh at every step, whatever went before.
+
+    So the tosses are independent trials, and episodes that end early because of them do not bias their rate.
+    """
+    return proportion_difference(_counts(before), _counts(after))
 
 
-def _counts(episodes: list[Episode]) -> tuple[list[float], list[float]]:
+def _counts(episodes: list[Episode]) -> tuple[float, float]:
     notes = [episode.summary["notes"][NOTE] for episode in episodes]
-    return [float(note["true"]) for note in notes], [float(note["n"]) for note in notes]
+    return sum(float(note["true"]) for note in notes), sum(float(note["n"]) for note in notes)
+
+
+def summary(found: list[Calibration]) -> list[str]:
+    """What a reader wants to know: the gain over all, and at how many places the known value lies inside."""
+    overall = [item for item in found if item.place == OVERALL]
+    places = [item for item in found if item.place != OVERALL]
+    lines = [str(item) for item in overall]
+    if places:
+        inside = sum(item.inside for item in places)
+        lines.append(
+            f"calibration by task and space: inside at {inside} of {len(places)} (95 % of them are expected to be)"
+        )
+        lines += [f"  {item}" for item in places if not item.inside]
+    return lines

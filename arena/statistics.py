@@ -1,10 +1,11 @@
-"""Intervals one can defend: percentile bootstrap over seeds, paired where seeds are shared.
+"""Intervals one can defend: bootstrap over seeds, paired where seeds are shared; score intervals for coin tosses.
 
-Every function takes its `numpy.random.Generator`, so that a table is reproduced to the last digit.
+Every function with chance takes its `numpy.random.Generator`, so that a table is reproduced to the last digit.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000
+_Z = 1.959963984540054
+"""Of the normal distribution, two-sided 95 %."""
 
 
 class Interval(NamedTuple):
@@ -57,43 +60,31 @@ def paired_difference(
     return mean_interval([b - a for a, b in zip(before, after, strict=True)], rng, level)
 
 
-def ratio_interval(
-    hits: Sequence[float], totals: Sequence[float], rng: np.random.Generator, level: float = 0.95
-) -> Interval:
-    """Pooled rate `sum(hits) / sum(totals)`, bootstrapped over clusters (episodes).
-
-    The pooled ratio stays unbiased to first order where episodes stop for reasons that depend on the
-    hits themselves; the mean of the episodes' own rates does not.
+def proportion(hits: float, n: float) -> Interval:
+    """A proportion with its Wilson 95 % score interval (Wilson 1927), for independent trials.
 
     Raises:
-        ValueError: for lists of different length, or totals that sum to nothing.
+        ValueError: without trials, or for more hits than trials.
     """
-    top, bottom = np.asarray(hits, np.float64), np.asarray(totals, np.float64)
-    if top.shape != bottom.shape or bottom.sum() <= 0:
-        raise ValueError(f"a rate needs paired counts with a positive total; got {top.shape} and {bottom.shape}")
-    if top.size == 1:
-        return Interval(float(top[0] / bottom[0]), float("nan"), float("nan"), 1)
-    return _percentiles(float(top.sum() / bottom.sum()), _ratio_resamples(top, bottom, rng), level, top.size)
+    if n <= 0 or not 0 <= hits <= n:
+        raise ValueError(f"a proportion needs 0 <= hits <= n and n > 0, got {hits} of {n}")
+    rate = hits / n
+    centre = (rate + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z * math.sqrt(rate * (1 - rate) / n + _Z**2 / (4 * n**2)) / (1 + _Z**2 / n)
+    return Interval(rate, max(0.0, centre - half), min(1.0, centre + half), int(n))
 
 
-def ratio_difference(
-    before: tuple[Sequence[float], Sequence[float]],
-    after: tuple[Sequence[float], Sequence[float]],
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Interval:
-    """Difference of two pooled rates `(hits, totals)`, each bootstrapped over its own clusters."""
-    first, second = ratio_interval(*before, rng, level), ratio_interval(*after, rng, level)
-    draws = [_ratio_resamples(np.asarray(h, np.float64), np.asarray(t, np.float64), rng) for h, t in (before, after)]
-    return _percentiles(second.estimate - first.estimate, draws[1] - draws[0], level, min(first.n, second.n))
+def proportion_difference(before: tuple[float, float], after: tuple[float, float]) -> Interval:
+    """Difference of two independent proportions `(hits, n)`: Newcombe's (1998) hybrid score interval, 95 %.
 
-
-def _ratio_resamples(
-    top: NDArray[np.float64], bottom: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
-    picks = rng.integers(top.size, size=(RESAMPLES, top.size))
-    rates: NDArray[np.float64] = top[picks].sum(axis=1) / np.maximum(bottom[picks].sum(axis=1), 1e-12)
-    return rates
+    Raises:
+        ValueError: as `proportion`.
+    """
+    first, second = proportion(*before), proportion(*after)
+    difference = second.estimate - first.estimate
+    low = math.hypot(second.estimate - second.low, first.high - first.estimate)
+    high = math.hypot(second.high - second.estimate, first.estimate - first.low)
+    return Interval(difference, difference - low, difference + high, min(first.n, second.n))
 
 
 def _percentiles(estimate: float, draws: NDArray[np.float64], level: float, n: int) -> Interval:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -53,20 +52,21 @@ def plain(text: str) -> Text:
 
 def leaderboard_table(board: Leaderboard) -> Table:
     """The leaderboard: a section per task and space; columns that are empty throughout are left out."""
-    title = (
-        f"{board.name} ({board.run_id}): {board.done} of {board.planned} trials done, score 0..100 with 95 % interval"
-    )
-    table = Table(
-        title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False
-    )
+    title = f"{board.run_id}: {board.done} of {board.planned} trials done; mean score 0..100 with 95 % interval"
+    table = Table(title=title, title_justify="left", header_style="bold underline", box=None, padding=(0, 1, 0, 0))
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("score", lambda row: _interval(row.score)),
         ("success", lambda row: f"{row.success.estimate:.0%}" if row.success else "-"),
-        ("gain of retrying", lambda row: _interval(row.gain, signed=True)),
+        ("gain", lambda row: _interval(row.gain, signed=True)),
         ("n", _count),
-        ("illegal", lambda row: str(row.illegal or "")),
+        ("illegal", lambda row: str(row.illegal or "") if console.width >= 96 else ""),
         ("cost", _cost),
     ]
+    counts = {_count(row) for row in board.rows}
+    notes = []
+    if len(counts) == 1:  # said once below is better than a column of one number
+        columns = [column for column in columns if column[0] != "n"]
+        notes.append(f"n = {counts.pop()} seeds in every row; gain: reported round minus first, paired by seed")
     columns = [(name, show) for name, show in columns if any(show(row) for row in board.rows)]
     table.add_column("agent, condition", no_wrap=True)
     for name, _ in columns:
@@ -75,25 +75,25 @@ def leaderboard_table(board: Leaderboard) -> Table:
     for row in board.rows:
         if (row.task, row.space) != previous:
             previous = (row.task, row.space)
-            table.add_section()
+            table.add_row()
             table.add_row(Text(f"{row.task} {row.space}", style="bold cyan"))
         label = Text(f"  {row.agent}{'*' if row.instrument else ''}")
         label.append(f"  {row.condition}", style="dim")
         table.add_row(label, *(show(row) for _, show in columns))
-    labels = sorted({f"{row.agent}: {row.instrument}" for row in board.rows if row.instrument})
+    labels = sorted({f"  {row.agent}*: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
-        table.caption = "* an instrument, no contestant.\n" + "\n".join(labels)
-        table.caption_justify = "left"
+        notes += ["* an instrument, no contestant", *labels]
+    table.caption, table.caption_justify = Text("\n".join(notes)), "left"
     return table
 
 
 def _interval(value: Interval | None, *, signed: bool = False) -> str:
     if value is None:
         return ""
-    form = "{:+.1f}" if signed else "{:.1f}"
+    form, bound = ("{:+.1f}", "{:+.0f}") if signed else ("{:.1f}", "{:.0f}")
     if value.n == 1:
         return f"{form.format(value.estimate)} [one seed]"
-    return f"{form.format(value.estimate)} [{form.format(value.low)}, {form.format(value.high)}]"
+    return f"{form.format(value.estimate)} [{bound.format(value.low)}, {bound.format(value.high)}]"
 
 
 def _count(row: Row) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from arena import experiments
-from arena.calibration import calibration
+from arena.calibration import calibration, summary
 from arena.cli.common import Artifacts, AsJson, Database, console, location
 from arena.cli.running import Workers, play
 from arena.experiment import parse
@@ -39,8 +39,8 @@ def demo(
     run_id = play(parse(experiments.text(name), f"{name}.yaml"), place, workers=workers, as_json=as_json)
     if not as_json:
         with place.open() as store:
-            for line in calibration(store, run_id):
-                console.print(str(line), markup=False, highlight=False)
+            for line in summary(calibration(store, run_id)):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
     if serve if serve is not None else not quick and not as_json:
         _serve(place.database, place.artifacts, run_id, port)
 

@@ -148,7 +148,7 @@ _half_right = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_half_right | _junk)
 def test_junk_is_refused_or_is_a_possible_diagnosis(value: Any):
     """Whatever comes in, the only ways out are `UnreadableReply` and a diagnosis that may be acted upon."""
@@ -162,7 +162,7 @@ def test_junk_is_refused_or_is_a_possible_diagnosis(value: Any):
     json.dumps(it.to_json(), allow_nan=False).encode("utf-8")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300) | st.binary(max_size=300).map(lambda data: data.decode("latin-1")))
 def test_any_text_is_refused_or_read_never_raised(text: str):
     with contextlib.suppress(UnreadableReply):

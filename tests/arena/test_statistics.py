@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from arena.statistics import mean_interval, paired_difference, ratio_difference, ratio_interval
+from arena.statistics import mean_interval, paired_difference, proportion, proportion_difference
 
 
 def rng() -> np.random.Generator:
@@ -45,28 +45,32 @@ def test_pairing_removes_what_the_seeds_share() -> None:
         paired_difference([1.0], [1.0, 2.0], rng())
 
 
-def test_a_pooled_rate_weighs_episodes_by_their_length() -> None:
-    assert ratio_interval([1, 90], [10, 90], rng()).estimate == pytest.approx(0.91)
-    with pytest.raises(ValueError, match="positive total"):
-        ratio_interval([0], [0], rng())
+def test_a_proportion_has_wilsons_interval() -> None:
+    """Reference values: 81 of 263 gives 0.308 [0.2553, 0.3662] (Newcombe 1998, table I)."""
+    interval = proportion(81, 263)
+    assert (round(interval.estimate, 3), round(interval.low, 4), round(interval.high, 4)) == (0.308, 0.2553, 0.3662)
+    assert proportion(0, 20).low == 0.0
+    with pytest.raises(ValueError, match="0 <= hits <= n"):
+        proportion(3, 2)
 
 
-def test_the_interval_of_a_rate_difference_covers_the_truth_about_95_percent_of_the_time() -> None:
-    """Simulated calibrated agents, p 0.6 -> 0.9, whose episodes stop early on success: no bias, fair coverage."""
+def test_a_difference_of_proportions_has_newcombes_interval() -> None:
+    """Reference values: 56/70 - 48/80 gives 0.2 [0.0524, 0.3339] (Newcombe 1998, method 10)."""
+    interval = proportion_difference((48, 80), (56, 70))
+    assert (round(interval.estimate, 4), round(interval.low, 4), round(interval.high, 4)) == (0.2, 0.0524, 0.3339)
+
+
+def test_the_interval_of_a_gain_covers_the_truth_although_episodes_stop_on_success() -> None:
+    """Simulated calibrated agents, p 0.6 -> 0.9, whose episodes end at 15 hits: no bias, fair coverage."""
     chance = np.random.default_rng(11)
 
-    def episodes(p: float) -> tuple[list[float], list[float]]:
-        hits, totals = [], []
+    def tosses(p: float) -> tuple[float, float]:
+        hits = total = 0
         for _ in range(20):
-            n = int(chance.integers(20, 60))
-            tosses = chance.random(n) < p
-            stop = int(np.argmax(np.cumsum(tosses) >= 15)) + 1 if tosses.sum() >= 15 else n
-            hits.append(float(tosses[:stop].sum()))
-            totals.append(float(stop))
-        return hits, totals
+            row = chance.random(int(chance.integers(20, 60))) < p
+            stop = int(np.argmax(np.cumsum(row) >= 15)) + 1 if row.sum() >= 15 else len(row)
+            hits, total = hits + int(row[:stop].sum()), total + stop
+        return hits, total
 
-    inside = 0
-    for _ in range(60):
-        interval = ratio_difference(episodes(0.6), episodes(0.9), np.random.default_rng(1))
-        inside += interval.low <= 0.3 <= interval.high
-    assert inside >= 50
+    intervals = [proportion_difference(tosses(0.6), tosses(0.9)) for _ in range(400)]
+    assert 0.92 <= np.mean([interval.low <= 0.3 <= interval.high for interval in intervals]) <= 0.99
