@@ -42,20 +42,26 @@ class Arm:
         self._model, self._data = world.mj_model, world.mj_data
         self._site = int(robot.eef_site_id)
         self._hand = int(world.sim.model.body_name2id(robot.robot_model.eef_name))
-        self._dof = slice(0, 7)
         if list(robot._ref_joint_vel_indexes) != list(range(7)):
             raise RuntimeError("expected the Panda's joints to be the model's first seven degrees of freedom")
-        self._arm_ctrl = np.asarray(robot._ref_joint_actuator_indexes)
-        self._grip_ctrl = np.asarray(robot._ref_joint_gripper_actuator_indexes)
+        if [*robot._ref_joint_actuator_indexes, *robot._ref_joint_gripper_actuator_indexes] != list(range(9)):
+            raise RuntimeError("expected seven joint actuators and then two finger actuators")
+        # Views of MuJoCo's own arrays: looking them up anew each time costs as much as the controller.
+        data = self._data
+        self._site_pos, self._site_mat = data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3)
+        self._joints, self._speeds, self._bias = data.qpos[:7], data.qvel[:7], data.qfrc_bias[:7]
+        self._arm_ctrl, self._grip_ctrl = data.ctrl[:7], data.ctrl[7:9]
         self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
         self._torque_low, self._torque_high = (np.array(limit) for limit in robot.torque_limits)
-        ranges = self._model.actuator_ctrlrange[self._grip_ctrl]
-        self._grip_mid, self._grip_half = ranges.mean(axis=1), (ranges[:, 1] - ranges[:, 0]) / 2
+        ranges = self._model.actuator_ctrlrange[7:9]
+        self._grip_mid, self._grip_half = ranges.mean(axis=1), (ranges[:, 1] - ranges[:, 0]) / 2 * (-1.0, 1.0)
         self._kp, self._kd = np.array(controller.kp, float), np.array(controller.kd, float)
         self._scale = np.array(controller.output_max, float)
         self._substeps = round(1 / CONTROL_HZ / self._model.opt.timestep)
         self._jacobian = np.zeros((6, self._model.nv))
+        self._arm_jacobian: NDArray[np.float64] = self._jacobian[:, :7]
         self._mass = np.zeros((self._model.nv, self._model.nv))
+        self._arm_mass: NDArray[np.float64] = self._mass[:7, :7]
         self._bad = [int(w) for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
                                       mujoco.mjtWarning.mjWARN_BADQACC)]  # fmt: skip
         self.initial_joint = np.array(controller.initial_joint, float)
@@ -67,12 +73,12 @@ class Arm:
     @property
     def position(self) -> Vector:
         """Of the grip site between the finger tips, (3,) m, world frame."""
-        return np.array(self._data.site_xpos[self._site])
+        return np.array(self._site_pos)
 
     @property
     def rotation(self) -> Vector:
         """Of the grip site, (3, 3), world frame."""
-        return np.array(self._data.site_xmat[self._site]).reshape(3, 3)
+        return np.array(self._site_mat)
 
     @property
     def hand_axis_angle(self) -> Vector:
@@ -83,7 +89,7 @@ class Arm:
     def velocity(self) -> Vector:
         """Linear velocity of the grip site, (3,) m/s."""
         self._update_jacobian()
-        return np.asarray(self._jacobian[:3, self._dof] @ self._data.qvel[self._dof])
+        return np.asarray(self._arm_jacobian[:3] @ self._speeds)
 
     @property
     def fingers(self) -> Vector:
@@ -114,9 +120,9 @@ class Arm:
         self._set_goal(np.asarray(action[:6], float))
         close = math.copysign(1.0, action[6]) if action[6] else 0.0
         for _ in range(self._substeps):
-            self._data.ctrl[self._arm_ctrl] = np.clip(self._torques(), self._torque_low, self._torque_high)
+            np.minimum(np.maximum(self._torques(), self._torque_low), self._torque_high, out=self._arm_ctrl)
             self.ramp = min(1.0, max(-1.0, self.ramp + GRIPPER_RAMP * close))
-            self._data.ctrl[self._grip_ctrl] = self._grip_mid + self._grip_half * np.array((-self.ramp, self.ramp))
+            self._grip_ctrl[:] = self._grip_mid + self._grip_half * self.ramp
             mujoco.mj_step2(self._model, self._data)
             mujoco.mj_step1(self._model, self._data)
         if any(self._data.warning[w].number for w in self._bad):
@@ -134,26 +140,23 @@ class Arm:
 
     def _torques(self) -> Vector:
         """Operational-space control with decoupled position and orientation (Khatib 1987), (7,) N m."""
-        data, dof = self._data, self._dof
         self._update_jacobian()
-        mujoco.mj_fullM(self._model, self._mass, data.qM)
-        jacobian: NDArray[np.float64] = self._jacobian[:, dof]
-        mass, joint, speed = self._mass[dof, dof], data.qpos[dof], data.qvel[dof]
-        error = np.concatenate([self.goal_pos - data.site_xpos[self._site], self._orientation_error()])
-        force = self._kp * error - self._kd * (jacobian @ speed)
+        mujoco.mj_fullM(self._model, self._mass, self._data.qM)
+        jacobian, mass, speed = self._arm_jacobian, self._arm_mass, self._speeds
+        force = np.concatenate([self.goal_pos - self._site_pos, self._orientation_error()]) * self._kp
+        force -= self._kd * (jacobian @ speed)
         inertia_inv = jacobian @ _solve(mass, jacobian.T)
         wrench = np.concatenate([_solve(inertia_inv[:3, :3], force[:3]), _solve(inertia_inv[3:, 3:], force[3:])])
         # Null space: N^T M y = M y - J^T L (J y), with L the inverse of `inertia_inv`.
-        posture = NULLSPACE_KP * (self.initial_joint - joint) - 2 * math.sqrt(NULLSPACE_KP) * speed
+        posture = NULLSPACE_KP * (self.initial_joint - self._joints) - 2 * math.sqrt(NULLSPACE_KP) * speed
         wrench -= _solve(inertia_inv, jacobian @ posture)
-        return np.asarray(jacobian.T @ wrench + mass @ posture + data.qfrc_bias[dof])
+        return np.asarray(jacobian.T @ wrench + mass @ posture + self._bias)
 
     def _orientation_error(self) -> Vector:
         """Half the sum of the cross products of the columns: now x goal, (3,)."""
-        a, b = self._data.site_xmat[self._site].reshape(3, 3), self.goal_ori
-        # The antisymmetric part of b a^T, which is that sum; np.cross costs 20 times as much.
-        m = b @ a.T
-        return 0.5 * np.array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
+        # The antisymmetric part of goal now^T, which is that sum; np.cross costs 20 times as much.
+        m = (self.goal_ori @ self._site_mat.T).tolist()
+        return 0.5 * np.array((m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]))
 
     def _update_jacobian(self) -> None:
         mujoco.mj_jacSite(self._model, self._data, self._jacobian[:3], self._jacobian[3:], self._site)
