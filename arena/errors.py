@@ -22,6 +22,8 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         shown = repr(self.value)
+        if self.value == "":
+            return f"{self.path}: {self.message}"
         return f"{self.path}: {self.message} (got {shown if len(shown) <= 80 else shown[:77] + '...'})"
 
 

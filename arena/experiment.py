@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from agents.errors import AgentsError, InvalidOptions
 from arena.diagnosis import DiagnosisConfig
 from arena.errors import InvalidExperiment, Problem
 from arena.judging import JudgeConfig
+from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
 from environments.errors import UnknownTask
 from environments.robots.faults import Fault
@@ -145,8 +146,12 @@ class Experiment(BaseModel):
     blocks: Annotated[list[Block], Field(min_length=1)]
 
 
-def load(path: Path | str) -> Experiment:
+def load(path: Path | str, *, model: Mapping[str, Any] | None = None) -> Experiment:
     """Read and validate an experiment file.
+
+    Args:
+        path: The file.
+        model: Options for every `vlm` of the file (player, reflector, judge, diagnoser) that names no model itself.
 
     Raises:
         InvalidExperiment: with every problem of the file, each with its path, value and remedy.
@@ -156,11 +161,11 @@ def load(path: Path | str) -> Experiment:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidExperiment(str(path), [Problem("file", path.name, f"cannot be read: {error}")]) from None
-    return parse(text, str(path))
+    return parse(text, str(path), model=model)
 
 
-def parse(text: str, source: str = "experiment") -> Experiment:
-    """Validate the YAML text of an experiment.
+def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | None = None) -> Experiment:
+    """Validate the YAML text of an experiment; `model` as in `load`.
 
     Raises:
         InvalidExperiment: with every problem, each with its path, value and remedy.
@@ -177,7 +182,7 @@ def parse(text: str, source: str = "experiment") -> Experiment:
         raise InvalidExperiment(
             source, [Problem("file", data, "expected a mapping with `name`, `tasks`, `agents`, ...")]
         )
-    data, flat = _spread_defaults(data)
+    data, flat = _spread_defaults(_with_model(data, model) if model else data)
     try:
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
@@ -188,6 +193,30 @@ def parse(text: str, source: str = "experiment") -> Experiment:
     return experiment
 
 
+def _with_model(data: Any, model: Mapping[str, Any]) -> Any:
+    """The file's data with `model` given to every `vlm` that names none."""
+    if isinstance(data, list):
+        return [_with_model(item, model) for item in data]
+    if not isinstance(data, dict):
+        return data
+    filled = {key: _with_model(item, model) for key, item in data.items()}
+    players = filled.get("agents")
+    if players is not None:
+        listed = players if isinstance(players, list) else [players]
+        filled["agents"] = [{"name": "vlm", **model} if player == "vlm" else player for player in listed]
+    for role in ("reflection", "judge", "diagnosis"):
+        if filled.get(role) == "vlm":
+            filled[role] = {_ROLES[role]: "vlm", "model": dict(model)}
+    if "model" not in filled:
+        if filled.get("name") == "vlm":
+            filled |= model
+        elif any(filled.get(key) == "vlm" for key in _ROLES.values()):
+            filled["model"] = dict(model)
+    return filled
+
+
+_ROLES = {"reflection": "reflector", "judge": "judge", "diagnosis": "diagnoser"}
+"""Where a model may be asked, and the field that says so."""
 _TOP = ("name", "description", "blocks")
 
 
@@ -227,6 +256,7 @@ _MODELS: dict[Any, type[BaseModel]] = {
     "judge": JudgeConfig,
     "conditions": Condition,
     "fault": Fault,
+    "model": ModelOptions,
 }
 
 

@@ -178,8 +178,10 @@ class Play:
         self._recorder.see(self._env, self._observation, step.index)
         directive = self._supervisor.watch(self._moment(step)) if self._supervisor and ended is None else None
         fork = None
-        if directive is not None and directive.rollback_to is not None:
-            fork = self._roll_back(directive.rollback_to)
+        if directive is not None:
+            self._budget.recall(directive.calls)
+            if directive.rollback_to is not None:
+                fork = self._roll_back(directive.rollback_to)
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1

@@ -9,14 +9,31 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from arena import plan, run
+from arena import experiments, plan, run
 from arena.cli.common import Artifacts, AsJson, Database, console, errors, leaderboard_table, location, print_json
 from arena.cli.progress import ProgressBar
-from arena.experiment import Experiment, load
+from arena.errors import InvalidExperiment, Problem
+from arena.experiment import Experiment, load, parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
 
-File = Annotated[Path, typer.Argument(help="The experiment file (YAML).", show_default=False)]
+File = Annotated[
+    Path | None,
+    typer.Argument(help="The experiment file (YAML). With --model it may be left out: the games.", show_default=False),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="Model of every `vlm` in the file that names none itself.", show_default=False),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", help="Its OpenAI-compatible endpoint; without one, litellm's providers.", show_default=False
+    ),
+]
+KeyEnv = Annotated[
+    str | None, typer.Option("--key-env", help="Name of the variable that holds its key.", show_default=False)
+]
 Workers = Annotated[
     int | None,
     typer.Option("--workers", "-j", min=0, help="Processes.  [default: one per processor]", show_default=False),
@@ -29,9 +46,17 @@ def add_to(app: typer.Typer) -> None:
     app.command("run")(run_file)
 
 
-def show_plan(file: File, database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
+def show_plan(
+    file: File = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the episodes that an experiment file asks for, and which of them are done."""
-    wanted = plan.build(load(file))
+    wanted = plan.build(_experiment(file, model, base_url, key_env))
     with location(database, artifacts).open() as store:
         left = run.status(store, wanted)
     pending = {attempt.identity for attempt in left.pending_tutorials} | {t.first.identity for t in left.pending_trials}
@@ -76,10 +101,29 @@ def show_plan(file: File, database: Database = None, artifacts: Artifacts = None
 
 
 def run_file(
-    file: File, database: Database = None, artifacts: Artifacts = None, workers: Workers = None, as_json: AsJson = False
+    file: File = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
+    database: Database = None,
+    artifacts: Artifacts = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run an experiment file. The same command continues after any interruption."""
-    play(load(file), location(database, artifacts), workers=workers, as_json=as_json)
+    experiment = _experiment(file, model, base_url, key_env)
+    play(experiment, location(database, artifacts), workers=workers, as_json=as_json)
+
+
+def _experiment(file: Path | None, model: str | None, base_url: str | None, key_env: str | None) -> Experiment:
+    if model is None and (file is None or base_url or key_env):
+        missing = "an experiment file, or --model for the built-in one" if file is None else "--model beside --base-url"
+        raise InvalidExperiment("arguments", [Problem("command line", "", f"needs {missing}")])
+    given = {"model": model, "base_url": base_url, "key_env": key_env}
+    options = {name: value for name, value in given.items() if value is not None} or None
+    if file is None:
+        return parse(experiments.text("model"), "model.yaml", model=options)
+    return load(file, model=options)
 
 
 def play(experiment: Experiment, place: Location, *, workers: int | None = None, as_json: bool = False) -> str:

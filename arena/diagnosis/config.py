@@ -10,7 +10,7 @@ from agents.gateway import ModelGateway
 from arena.diagnosis.rules import MARGIN_STEPS, RulesDiagnoser
 from arena.diagnosis.supervisor import DiagnosingSupervisor
 from arena.diagnosis.vlm import VlmDiagnoser
-from arena.reflection.model import ModelOptions
+from arena.models import ModelOptions
 
 
 class DiagnosisConfig(BaseModel):

@@ -16,8 +16,8 @@ from arena.diagnosis import keyframes
 from arena.diagnosis.diagnoser import Case, Opinion
 from arena.diagnosis.schema import SCHEMA_VERSION, Diagnosis, validate_against
 from arena.identity import digest
-from arena.reflection.model import ModelOptions
-from arena.reflection.prompting import Prompt
+from arena.models import ModelOptions
+from arena.prompting import Prompt
 
 PROMPT = "diagnose-v1"
 _QUOTED = 4_000

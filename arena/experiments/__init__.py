@@ -4,5 +4,5 @@ from importlib import resources
 
 
 def text(name: str) -> str:
-    """The YAML text of a built-in experiment: `demo` or `demo-quick`."""
+    """The YAML text of a built-in experiment: `demo`, `demo-quick` or `model`."""
     return (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")

@@ -12,9 +12,9 @@ from agents.gateway import Image, Message, ModelGateway, ModelRequest
 from agents.parsing import read_json
 from arena.judging.config import JudgeConfig
 from arena.judging.judge import JudgeEvidence, Judgement, MilestoneVerdict, VerdictName, VideoEvidence
-from arena.reflection.prompting import Prompt
-from arena.reflection.sampling import sample_frames
-from arena.reflection.text import as_data, clean, read_index
+from arena.prompting import Prompt
+from arena.sampling import sample_frames
+from arena.text import as_data, clean, read_index
 from environments.task import Milestone
 
 PROMPT = "judge-v1"

@@ -5,13 +5,13 @@ failure, tutorial = choose_frames(config, n_failure=40, n_tutorial=25)
 reflection = build(config).reflect(Evidence(...))
 """
 
+from arena.models import ModelOptions
 from arena.reflection.config import ReflectionConfig, choose_frames
 from arena.reflection.factory import build
-from arena.reflection.model import ModelOptions
 from arena.reflection.reflector import Cause, Evidence, Reflection, Reflector
 from arena.reflection.rules import RulesReflector
-from arena.reflection.sampling import sample_frames
 from arena.reflection.vlm import VlmReflector
+from arena.sampling import sample_frames
 
 __all__ = [
     "Cause",

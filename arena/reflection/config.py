@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from arena.reflection.model import ModelOptions
-from arena.reflection.sampling import FrameReader, Strategy, sample_frames
+from arena.models import ModelOptions
+from arena.sampling import FrameReader, Strategy, sample_frames
 
 
 class ReflectionConfig(BaseModel):

@@ -10,7 +10,7 @@ from typing import Any
 
 from arena.outcomes import Outcome
 from arena.reflection.reflector import Evidence, Reflection
-from arena.reflection.text import bounded, clean
+from arena.text import bounded, clean
 from storage.models import Step
 
 _SHOWN_ACTIONS = 6

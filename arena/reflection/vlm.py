@@ -8,10 +8,10 @@ from typing import Any
 from agents.errors import UnreadableReply
 from agents.gateway import Image, Message, ModelGateway, ModelRequest
 from agents.parsing import read_json
+from arena.prompting import Prompt
 from arena.reflection.config import ReflectionConfig
-from arena.reflection.prompting import Prompt
 from arena.reflection.reflector import Cause, Evidence, FrameLabels, Reflection
-from arena.reflection.text import as_data, bounded, clean, read_index
+from arena.text import as_data, bounded, clean, read_index
 from storage.models import Step
 
 PROMPT = "reflect-v1"

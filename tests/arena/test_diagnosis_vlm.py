@@ -16,7 +16,7 @@ from agents.gateway import ModelGateway
 from arena.diagnosis import Alarm, Case, DiagnosingSupervisor, VlmDiagnoser, keyframes
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.supervisor import pictures_of
-from arena.reflection.model import ModelOptions
+from arena.models import ModelOptions
 from arena.supervision import Moment
 from environments.env import Views
 

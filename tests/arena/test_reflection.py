@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agents import errors
+from arena.prompting import Prompt
 from arena.reflection import Evidence, ReflectionConfig, RulesReflector, VlmReflector, build
-from arena.reflection.prompting import Prompt
 from arena.reflection.reflector import FrameLabels
-from arena.reflection.text import as_data, bounded, clean, read_index
+from arena.text import as_data, bounded, clean, read_index
 from environments.task import ActionSpace, Milestone, Task
 from storage.models import Episode, Step
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.reflection import ReflectionConfig, choose_frames, sample_frames
-from arena.reflection.sampling import MAX_CANDIDATES, largest_gap
+from arena.sampling import MAX_CANDIDATES, largest_gap
 
 SIZES = st.integers(1, 3000)
 BUDGETS = st.integers(1, 64)
