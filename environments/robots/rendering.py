@@ -21,6 +21,7 @@ import ctypes.util
 import functools
 import importlib
 import os
+import sys
 import weakref
 from typing import Any, Literal
 
@@ -31,7 +32,7 @@ from environments.errors import RenderError
 from environments.robots._robosuite import mujoco
 
 Quality = Literal["fast", "high"]
-"""`fast`: neither shadows nor multisampling. `high`: both, for three to four times the price."""
+"""`fast`: neither shadows nor multisampling. `high`: both, for about eight times the price."""
 
 _HELP = (
     "install one of: libegl1 libegl-mesa0 libgl1-mesa-dri (EGL), libosmesa6 (OSMesa), "
@@ -124,18 +125,24 @@ class Camera:
         Raises:
             RenderError: if there is no usable OpenGL.
         """
+        self._context: Any = None
+        self._gpu: Any = None
         name, _ = backend()
         model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
         model.vis.global_.offheight = max(height, model.vis.global_.offheight)
         model.vis.quality.offsamples = 4 if quality == "high" else 0
         try:
-            context = importlib.import_module(f"mujoco.{name}").GLContext
-            self._context = context(width, height)
+            make_context = importlib.import_module(f"mujoco.{name}").GLContext
+        except (ImportError, AttributeError, OSError) as error:
+            # AttributeError is PyOpenGL's way to say that a library has no such function.
+            raise RenderError(f"{name} cannot be loaded: {error!r}; {_HELP}") from error
+        gl_error = getattr(sys.modules.get("OpenGL.error"), "Error", RuntimeError)
+        try:
+            self._context = make_context(width, height)
             self._context.make_current()
             self._gpu = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        except (ImportError, AttributeError, RuntimeError, OSError, mujoco.FatalError) as error:
-            # AttributeError is PyOpenGL's way to say that a library has no such function.
-            raise RenderError(f"{name} failed: {error!r}; {_HELP}") from error
+        except (gl_error, ImportError, RuntimeError, mujoco.FatalError) as error:
+            raise RenderError(f"{name} cannot create a context: {type(error).__name__}; {_HELP}") from error
         # After MuJoCo's own exit hook, so that it runs before it: that one ends the EGL display, and a
         # context that outlives its display cannot be freed.
         atexit.unregister(_close_all)
@@ -165,10 +172,17 @@ class Camera:
         mujoco.mjr_readPixels(pixels, None, self._rect, self._gpu)
         return np.ascontiguousarray(pixels[::-1])  # OpenGL's first row is the bottom one
 
+    def __del__(self) -> None:
+        # MuJoCo frees its buffers by number in whichever context is current: left to the garbage
+        # collector, a forgotten camera would delete those of another one.
+        self.close()
+
     def close(self) -> None:
         """Free the context; safe to call twice."""
+        _open.discard(self)
         if self._context is not None:
             self._context.make_current()
-            self._gpu.free()
+            if self._gpu is not None:
+                self._gpu.free()
             self._context.free()
             self._context = None

@@ -1,5 +1,6 @@
 """The tabletop keeps the environment contract: determinism, exact snapshots, lazy pictures, errors."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -39,6 +40,7 @@ else:
     for action in job["actions"]:
         env.step(action)
         hashes.append(env.state_hash())
+assert "OpenGL" not in sys.modules, "physics alone must not load OpenGL"
 print(json.dumps(hashes))
 """
 
@@ -108,6 +110,31 @@ def test_pictures_do_not_depend_on_what_was_looked_at_before(env, gl):
     env.step([1.0, 0, 0, 0, 0, 0, 1.0])
     env.render()
     assert np.array_equal(env.restore(snap)["agentview"], first)
+
+
+@pytest.mark.gl
+def test_worlds_draw_side_by_side_and_a_forgotten_one_does_no_harm(env, gl):
+    """MuJoCo frees graphics buffers by number in the current context: a classic way to blank another world."""
+    env.reset(seed=1)
+    alone = env.render()
+    other = environments.make(TASK, "native")
+    other.reset(seed=2)
+    assert not np.array_equal(other.render(), alone)
+    assert np.array_equal(env.render(), alone)
+    del other
+    gc.collect()
+    assert np.array_equal(env.render(), alone)
+    late = rendering.Camera(env.world.mj_model, 256, 256)
+    assert np.array_equal(late.render(env.world.mj_data, "agentview"), alone)
+    late.close()
+    late.close()
+    assert np.array_equal(env.render(), alone)
+
+
+def test_a_back_end_that_cannot_be_loaded_is_an_infrastructure_error(env, monkeypatch):
+    monkeypatch.setattr(rendering, "backend", lambda: ("nowhere", "a test"))
+    with pytest.raises(RenderError, match="nowhere cannot be loaded"):
+        rendering.Camera(env.world.mj_model, 64, 64)
 
 
 def test_rendering_without_opengl_says_what_to_install(monkeypatch):
