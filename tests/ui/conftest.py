@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import uvicorn
 from PIL import Image, ImageDraw
+from sqlalchemy import insert
 
 from storage.models import (
     Call,
@@ -560,21 +561,21 @@ def _hostile(book: Book) -> dict[str, str]:
 def _long(book: Book) -> str:
     """20,000 steps without a video, in one transaction."""
     episode = book.episode("long", task_id="games/snake-v1", space="semantic", agent="random", seed=77)
-    book.store.add(
-        *(
-            Step(
-                episode_id=episode.id,
-                index=i,
-                sim_step=i,
-                action={"turn": "up"},
-                status="illegal" if i % 7 == 0 else "ok",
-                frame=i,
-                score=50 + 40 * float(np.sin(i / 900)),
-                rationale=f"thought {i}",
-            )
-            for i in range(LONG)
-        )
-    )
+    common = {"episode_id": episode.id, "action": {"turn": "up"}, "notes": {}}
+    rows = [
+        common
+        | {
+            "index": i,
+            "sim_step": i,
+            "frame": i,
+            "status": "illegal" if i % 7 == 0 else "ok",
+            "score": 50 + 40 * float(np.sin(i / 900)),
+            "rationale": f"thought {i}",
+        }
+        for i in range(LONG)
+    ]
+    with book.store.session() as session:
+        session.execute(insert(Step), rows)  # plain values: a third of the time of 20,000 objects
     book.finish(episode, "horizon", 50.0, LONG)
     book.link(episode, "single")
     return episode.id

@@ -16,14 +16,13 @@ function savedTheme() {
 }
 
 function themeButton() {
-  const label = (choice) => `◐ ${choice}`;
-  const button = h("button", { class: "quiet", type: "button", title: "Colours: follow the system, light or dark" }, label(savedTheme()));
+  const label = (choice) => ["◐", h("span", { class: "word" }, ` ${choice}`)];
+  const button = h("button", { class: "quiet", type: "button", title: "Colours: follow the system, light or dark", "aria-label": "colours" }, label(savedTheme()));
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(savedTheme()) + 1) % THEMES.length];
     localStorage.setItem("arena-theme", next);
     applyTheme(next);
-    button.textContent = label(next);
-    document.dispatchEvent(new Event("arena-theme"));
+    show(button, label(next));
   });
   return button;
 }

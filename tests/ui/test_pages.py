@@ -1,0 +1,415 @@
+"""The pages in a real Chromium: what they show, how they are moved by keys, and what they never do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+READ_BARCODE = """() => {
+  const video = document.querySelector('.stage video');
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+  const context = canvas.getContext('2d', {willReadFrequently: true});
+  context.drawImage(video, 0, 0);
+  let index = 0;
+  for (let bit = 0; bit < 16; bit++) {
+    const pixel = context.getImageData(bit * 40 + 20, canvas.height - 12, 1, 1).data;
+    if (pixel[1] > 128) index |= 1 << bit;
+  }
+  return index;
+}"""
+INKED = """(box) => {
+  const canvas = document.querySelector('.stage canvas');
+  const scale = canvas.width / 640;
+  const data = canvas.getContext('2d').getImageData(...box.map((value) => Math.round(value * scale))).data;
+  return data.some((value, i) => i % 4 === 3 && value > 0);
+}"""
+
+
+class Tab:
+    """One page of the browser that remembers every complaint and every request."""
+
+    def __init__(self, page: Any, base: str) -> None:
+        self.page, self.base = page, base
+        self.complaints: list[str] = []
+        self.outside: list[str] = []
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self._note(request.url))
+
+    def _hear(self, said: Any) -> None:
+        # Chromium advises against reading canvases back, which only these tests do.
+        if said.type in ("error", "warning") and not said.text.startswith("Canvas2D: Multiple readback"):
+            self.complaints.append(said.text)
+
+    def _note(self, url: str) -> None:
+        if not url.startswith((self.base, "data:", "blob:")):
+            self.outside.append(url)
+
+    def open(self, path: str) -> Tab:
+        self.page.goto(self.base + path)
+        self.page.wait_for_selector(".arena main:not(:has(> .loading))")
+        return self
+
+    def replay(self, episode: str, step: int | None = None) -> Tab:
+        self.open(f"/ui/replay?ep={episode}" + ("" if step is None else f"&step={step}"))
+        self.page.wait_for_selector("main[data-loaded=yes]")
+        return self
+
+    @property
+    def step(self) -> int:
+        return int(self.page.get_attribute("main[data-step]", "data-step"))
+
+    def settle(self, frame: int) -> None:
+        self.page.wait_for_selector(f".stage[data-frame='{frame}']")
+
+    def shown(self) -> int:
+        """Index of the frame on the screen, read from its barcode."""
+        return int(self.page.evaluate(READ_BARCODE))
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+
+Opener = Callable[..., Any]
+
+
+@pytest.fixture
+def tab(browser: Any, server: Any) -> Iterator[Opener]:
+    """Opens tabs; fails the test if a page complained or asked anything of another host."""
+    tabs: list[tuple[Tab, bool]] = []
+
+    @contextmanager
+    def opener(*, expect_complaints: bool = False, **options: Any) -> Iterator[Tab]:
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        try:
+            opened = Tab(context.new_page(), server.url)
+            tabs.append((opened, expect_complaints))
+            yield opened
+        finally:
+            context.close()
+
+    yield opener
+    for opened, expect_complaints in tabs:
+        assert opened.outside == []
+        assert expect_complaints or opened.complaints == []
+
+
+def test_root_leads_to_the_leaderboard_whose_cells_lead_to_episodes(tab: Opener) -> None:
+    with tab() as it:
+        it.open("/")
+        assert it.page.url.endswith("/ui/")
+        it.page.wait_for_selector("table.board")
+        row = it.page.locator("table.board tbody tr", has_text="calibrated").filter(has_text="reflect-and-retry").first
+        assert row.locator("svg.whisker .span").count() >= 6, "an interval is a line with two ends, for score and gain"
+        assert "test weight with a known gain" in row.locator(".instrument").inner_text()
+        row.locator("td a").first.click()
+        it.page.wait_for_selector("table.list tbody tr")
+        assert set(it.page.locator("table.list tbody td[data-label=Agent]").all_inner_texts()) == {"calibrated"}
+
+
+def test_episode_list_filters_sorts_and_goes_back(tab: Opener) -> None:
+    with tab() as it:
+        it.open("/ui/episodes")
+        it.page.select_option("#filter-agent", "random")
+        it.page.wait_for_url("**agent=random*")
+        it.page.wait_for_selector(".filters .set")
+        it.page.get_by_role("link", name="Score").click()
+        it.page.wait_for_url("**sort=-score*")
+        it.page.wait_for_selector("th[aria-sort=descending]:has-text('Score')")
+        texts = it.page.locator("td[data-label=Score]").all_inner_texts()
+        scores = [float(text) for text in texts if text != "not scored"]
+        assert scores == sorted(scores, reverse=True)
+        it.page.go_back()
+        it.page.wait_for_selector("th[aria-sort=descending]:has-text('Played')")
+        assert "sort" not in it.page.url
+
+
+def test_scrubber_shows_exactly_the_frame_of_the_step(tab: Opener, ids: dict[str, str]) -> None:
+    chance = random.Random(7)
+    with tab() as it:
+        it.replay(ids["first"])
+        it.settle(0)
+        for step in chance.sample(range(121), 30):
+            it.page.evaluate(
+                "(step) => { const slider = document.querySelector('input[type=range]'); slider.value = step;"
+                " slider.dispatchEvent(new Event('input')); }",
+                step,
+            )
+            it.settle(step)
+            assert (it.shown(), it.step) == (step, step)
+
+
+def test_hundreds_of_wishes_end_on_the_last_one(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"])
+        it.settle(0)
+        it.page.evaluate(
+            "() => { const slider = document.querySelector('input[type=range]');"
+            " for (let i = 0; i < 300; i++) {"
+            "   slider.value = (i * 37) % 121; slider.dispatchEvent(new Event('input')); } }"
+        )
+        last = 299 * 37 % 121
+        it.settle(last)
+        it.page.wait_for_timeout(200)
+        assert it.shown() == last
+
+
+def test_every_key_moves_as_the_help_says(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"], 50)
+        it.settle(50)
+        moves = [("ArrowRight", 51), ("ArrowLeft", 50), ("PageDown", 60), ("PageUp", 50), ("Home", 0), ("ArrowLeft", 0)]
+        moves += [("End", 120), ("ArrowRight", 120)]
+        for key, expected in moves:
+            it.press(key)
+            it.settle(expected)
+            assert (it.step, it.shown()) == (expected, expected), key
+        assert "final state" in it.page.locator(".box-step").inner_text().lower()
+        it.press("Home", *["n"] * 3)  # turned after step 0, apple-1 after step 24, illegal at 30
+        assert it.step == 30
+        assert "illegal" in it.page.locator(".box-step").inner_text().lower()
+        it.press("p")
+        assert it.step == 25
+        it.press("?")
+        assert it.page.locator("dialog.help").is_visible()
+        it.press("Escape")
+        assert not it.page.locator("dialog.help").is_visible()
+        it.press("Home", "Space")
+        it.page.wait_for_selector("main[data-step='3']")
+        it.press("Space")
+        stopped = it.step
+        it.page.wait_for_timeout(500)
+        assert it.step == stopped
+
+
+def test_focus_on_the_slider_does_not_move_twice(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"], 10)
+        it.page.focus("input[type=range]")
+        it.press("ArrowRight")
+        assert it.step == 11
+
+
+def test_address_restores_the_step_and_follows_it(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"], 73)
+        it.settle(73)
+        assert it.shown() == 73
+        it.press("ArrowRight")
+        it.page.wait_for_url("**step=74")
+        it.page.locator(".box-milestones .step-link", has_text="after step 24").first.click()
+        it.page.wait_for_url("**step=25")
+        it.settle(25)
+        it.page.go_back()
+        it.settle(74)
+        assert it.step == 74
+        it.page.go_forward()
+        it.settle(25)
+        it.page.goto(f"{it.base}/episode/{ids['first']}?step=12")
+        it.settle(12)
+        assert it.shown() == 12
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("-5", 0), ("9999", 120), ("x", 0), ("3.7", 3), ("", 0)])
+def test_odd_steps_in_the_address_are_mended(tab: Opener, ids: dict[str, str], asked: str, shown: int) -> None:
+    with tab() as it:
+        it.open(f"/ui/replay?ep={ids['first']}&step={asked}")
+        it.page.wait_for_selector(f"main[data-step='{shown}']")
+
+
+def test_step_shows_prompt_image_reply_and_reasons(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"], 5)
+        it.page.wait_for_selector(".call .message img")
+        text = it.page.locator(".box-calls").inner_text()
+        assert "You play Snake. Answer with one turn." in text
+        assert '{"turn": "up"}' in text
+        assert "812 → 23 tokens" in text
+        it.page.wait_for_function("() => document.querySelector('.call .message img').naturalWidth === 640")
+        assert "Step 5: the apple lies to the right" in it.page.locator(".box-step").inner_text()
+        it.press("ArrowRight")
+        it.page.wait_for_function("() => !document.querySelector('.box-calls').hasChildNodes()")
+
+
+def test_gestures_are_drawn_where_they_happened(tab: Opener, ids: dict[str, str]) -> None:
+    places = {
+        0: [390, 198, 20, 20],
+        1: [260, 215, 30, 30],
+        2: [490, 230, 20, 20],
+        3: [14, 434, 20, 20],
+        9: [14, 436, 40, 20],
+    }
+    with tab() as it:
+        it.replay(ids["gui"])
+        for step, box in places.items():
+            it.press("Home", *["ArrowRight"] * step)
+            it.settle(step)
+            assert it.page.evaluate(INKED, box), f"step {step}"
+            assert not it.page.evaluate(INKED, [300, 60, 40, 20]), "nothing is drawn elsewhere"
+        it.press("End")
+        it.settle(10)
+        assert not it.page.evaluate(INKED, [0, 0, 640, 480]), "the final state has no action"
+
+
+def test_rollback_is_a_second_lane_and_its_cards_lead_to_the_steps(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["robot"])
+        assert it.page.locator(".timeline .lane").count() == 2
+        assert it.page.locator(".timeline .rollback").count() == 1
+        trunk, branch = (it.page.locator(f".timeline .lane[data-branch='{n}'] .rail").bounding_box() for n in (0, 1))
+        assert trunk["x"] < branch["x"] < trunk["x"] + trunk["width"] < branch["x"] + branch["width"]
+        assert branch["y"] > trunk["y"]
+        cards = it.page.locator(".box-diagnoses").inner_text()
+        for text in ("Injected fault: gripper-opens", "grasp-lost", "bit-exact", "The fingers stand apart"):
+            assert text in cards
+        it.page.locator(".timeline .event.fork").click()
+        it.settle(41)
+        assert (it.step, it.shown()) == (40, 41), "the first frame of branch 1 follows the last of branch 0"
+        it.page.locator(".timeline .event.diagnosis").click()
+        it.settle(40)
+        assert (it.step, it.shown()) == (39, 40), "what the diagnoser saw, before the world went back"
+        it.press("Home", "n", "n", "n", "n")
+        assert it.step == 29
+        assert "gripper" not in it.page.locator(".box-step").inner_text()
+
+
+def test_evidence_of_a_verdict_jumps_to_its_frame(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["first"])
+        it.page.locator(".box-milestones .thumb", has_text="frame 73").click()
+        it.settle(73)
+        assert it.shown() == 73
+
+
+def test_lesson_leads_to_the_tutorial_and_to_both_attempts(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["second"])
+        card = it.page.locator(".card.lesson")
+        assert "Keep a free column beside the wall" in card.inner_text()
+        assert card.locator(".thumb").count() == 5
+        assert ids["tutorial"] in card.get_by_role("link", name="tutorial").get_attribute("href")
+        card.get_by_role("link", name="attempt before").click()
+        it.page.wait_for_url(f"**ep={ids['first']}*")
+        it.page.wait_for_selector(".card.lesson")
+        it.page.get_by_role("link", name="attempt after").first.click()
+        it.page.wait_for_url(f"**ep={ids['second']}*")
+
+
+def test_long_episode_opens_by_windows(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        windows: list[str] = []
+        it.page.on("request", lambda request: windows.append(request.url) if "/steps?" in request.url else None)
+        it.replay(ids["long"], 12_345)
+        assert "thought 12345" in it.page.locator(".box-step").inner_text()
+        assert len(windows) == 1, "the one window around the step, nothing else"
+        it.press("End")
+        it.page.wait_for_selector("main[data-step='20000']")
+
+
+def test_text_of_models_is_never_executed(tab: Opener, ids: dict[str, str]) -> None:
+    """Neither by our own code, nor by Gradio's templates: shown as it is, on every page."""
+    with tab() as it:
+        for path in ("/ui/", "/ui/episodes", f"/ui/replay?ep={ids['hostile']}"):
+            it.open(path)
+            it.page.wait_for_selector("text=onerror", state="attached")
+            it.page.wait_for_timeout(300)
+            for node in it.page.locator("details").all():
+                node.evaluate("(node) => { node.open = true; }")
+            assert it.page.evaluate("window.hacked") is None
+            assert it.page.locator("main img[src=x], main iframe, main script, main svg[onload]").count() == 0
+            assert it.page.locator("a[href^='javascript:']").count() == 0
+        assert "</script><script>window.hacked=2</script>" in it.page.locator(".box-step").inner_text()
+
+
+def test_hostile_addresses_are_only_text(tab: Opener) -> None:
+    payload = "%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E"
+    with tab(expect_complaints=True) as it:  # the browser reports our 404
+        for path in (f"/ui/replay?ep={payload}", f"/ui/?run={payload}", f"/ui/episodes?agent={payload}&run={payload}"):
+            it.open(path)
+            it.page.wait_for_timeout(200)
+            assert it.page.evaluate("window.hacked") is None
+
+
+def test_inline_handlers_are_refused_by_the_browser_itself(tab: Opener) -> None:
+    """The second wall: were markup ever inserted by mistake, its handler would still not run."""
+    with tab(expect_complaints=True) as it:
+        it.open("/ui/")
+        it.page.evaluate(
+            "() => { document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked=1\">'); }"
+        )
+        it.page.wait_for_timeout(300)
+        assert it.page.evaluate("window.hacked") is None
+        assert any("Content Security Policy" in text for text in it.complaints)
+
+
+def test_missing_things_are_told_and_the_rest_still_works(tab: Opener, ids: dict[str, str]) -> None:
+    with tab(expect_complaints=True) as it:
+        it.replay(ids["gone"])
+        assert "The video's file is missing" in it.page.locator(".stage-message").inner_text()
+        it.press("ArrowRight")
+        assert it.page.locator(".nearby .here").inner_text().startswith("1")
+        it.open("/ui/replay?ep=nope")
+        assert "There is no episode nope" in it.page.locator(".notice").inner_text()
+        it.open("/ui/replay")
+        assert "No episode chosen" in it.page.locator(".notice").inner_text()
+        it.open("/ui/episodes?agent=nobody")
+        assert "No episode matches" in it.page.locator(".notice").inner_text()
+
+
+def test_video_that_cannot_be_decoded_says_so(tab: Opener, ids: dict[str, str]) -> None:
+    with tab(expect_complaints=True) as it:
+        it.page.route("**/media/*", lambda route: route.fulfill(status=200, content_type="video/mp4", body=b"no video"))
+        it.open(f"/ui/replay?ep={ids['first']}")
+        it.page.wait_for_selector("text=This browser cannot play the video")
+        assert "H.264" in it.page.locator(".stage-message").inner_text()
+
+
+def test_idle_pages_ask_nothing(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.page.clock.install()
+        it.replay(ids["first"], 5)
+        it.page.wait_for_selector(".box-calls .call")
+        asked: list[str] = []
+        it.page.on("request", lambda request: asked.append(request.url))
+        it.page.clock.run_for(120_000)
+        assert asked == []
+
+
+@pytest.mark.parametrize("width", [1440, 420])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_both_widths_and_follow_the_colour_scheme(
+    tab: Opener, ids: dict[str, str], tmp_path: Path, width: int, scheme: str
+) -> None:
+    with tab(viewport={"width": width, "height": 900}, color_scheme=scheme) as it:
+        for name, path in {
+            "leaderboard": "/ui/",
+            "episodes": "/ui/episodes",
+            "replay": f"/ui/replay?ep={ids['robot']}&step=45",
+            "lesson": f"/ui/replay?ep={ids['first']}&step=5",
+        }.items():
+            it.open(path)
+            it.page.wait_for_timeout(300)
+            assert it.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+            shade = it.page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
+            assert (shade < 80) == (scheme == "dark")
+            it.page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
+
+
+def test_theme_button_overrules_the_system_and_is_remembered(tab: Opener) -> None:
+    with tab(color_scheme="light") as it:
+        it.open("/ui/")
+        button = it.page.get_by_role("button", name="colours")
+        button.click()
+        button.click()
+        assert it.page.evaluate("document.documentElement.dataset.theme") == "dark"
+        it.open("/ui/episodes")
+        assert it.page.evaluate("document.documentElement.dataset.theme") == "dark"
