@@ -88,6 +88,10 @@ class Agent(ABC):
         """Everything that changes what it does, as JSON values; part of the episode's identity."""
         return {"agent": self.name, "version": self.version, "options": self.options.model_dump(mode="json")}
 
+    def unfit(self, task: Task, space: ActionSpace) -> str | None:
+        """Why it cannot play a task behind a space, or None: asked before anything is run."""
+        return None
+
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode."""
         self.briefing = briefing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agents.agent import Agent, Briefing, Decision
 from agents.scripted import world
 from environments.errors import UnsupportedSpace
-from environments.task import ActionSpace
+from environments.task import ActionSpace, Task
 
 if TYPE_CHECKING:
     from environments.robots.expert import BelievingExpert
@@ -26,6 +26,12 @@ class ScriptedPolicy(Agent):
 
     _policy: BelievingExpert | None = None
 
+    def unfit(self, task: Task, space: ActionSpace) -> str | None:
+        """It knows the tabletop's native space alone."""
+        if space == ActionSpace.NATIVE and task.id.startswith("tabletop/"):
+            return None
+        return f"agent {self.name!r} plays the native space of tabletop tasks, not the {space} space of {task.id}"
+
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode without beliefs.
 
@@ -33,11 +39,9 @@ class ScriptedPolicy(Agent):
             UnsupportedSpace: for anything but the native space of a tabletop task.
         """
         super().reset(briefing)
-        if briefing.space != ActionSpace.NATIVE or not hasattr(world(briefing), "arm"):
-            raise UnsupportedSpace(
-                f"agent {self.name!r} plays the native space of tabletop tasks, "
-                f"not the {briefing.space} space of {briefing.task.id}"
-            )
+        reason = self.unfit(briefing.task, briefing.space)
+        if reason:
+            raise UnsupportedSpace(reason)
         self._policy = None
 
     def decide(self, observation: Mapping[str, Any]) -> Decision:

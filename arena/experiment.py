@@ -20,6 +20,7 @@ from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
 from environments.errors import UnknownTask
 from environments.robots.faults import Fault
+from environments.task import ActionSpace, Task
 
 _Strict = ConfigDict(extra="forbid", frozen=True)
 
@@ -292,7 +293,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
                         f"{', '.join(without)} (tasks[{i}]) does not offer it; use a block of its own",
                     )
         for i, entry in enumerate(block.agents):
-            yield from _check_agent(f"{at}agents[{i}]", entry)
+            yield from _check_agent(f"{at}agents[{i}]", entry, block)
         for field, labels in (
             ("agents", [entry.label for entry in block.agents]),
             ("conditions", [condition.label for condition in block.conditions]),
@@ -305,18 +306,34 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
 
 
-def _check_agent(path: str, entry: AgentEntry) -> Iterator[Problem]:
+def _check_agent(path: str, entry: AgentEntry, block: Block) -> Iterator[Problem]:
     try:
-        agents.create(entry.name, entry.options).close()
+        player = agents.create(entry.name, entry.options)
     except InvalidOptions as error:
         for field, message in error.problems:
             yield Problem(f"{path}.{field}", entry.options.get(field), message)
+        return
     except AgentsError as error:
         yield Problem(f"{path}.name", entry.name, str(error))
+        return
+    for task in (task for pattern in block.tasks for task in _known(pattern)):
+        for space in block.spaces:
+            reason = player.unfit(task, ActionSpace(space))
+            if reason:
+                yield Problem(f"{path}.name", entry.name, reason)
+                return
+
+
+def _known(pattern: str) -> list[Task]:
+    """The tasks of a pattern; none for a wrong one, of which is told elsewhere."""
+    try:
+        return environments.match(pattern)
+    except UnknownTask:
+        return []
 
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:
     for i, pattern in enumerate(block.tasks):
-        without = [task.id for task in environments.match(pattern) if "robot" not in task.tags]
+        without = [task.id for task in _known(pattern) if "robot" not in task.tags]
         if without:
             yield Problem(path, fault.kind, f"{', '.join(without)} (tasks[{i}]) takes no faults; only robot tasks do")

@@ -6,11 +6,13 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from agents.agent import Agent, Briefing, Decision
 from agents.calls import ModelCall
 from agents.errors import BudgetExceeded, ProviderError
+from agents.gateway import Budget
 from arena.errors import NotReproduced
 from arena.experiment import Limits
 from arena.identity import derived_seed
@@ -71,7 +73,7 @@ class _Budget:
     illegal: int = 0
     calls: int = 0
     tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: Decimal = Decimal(0)
     working_s: float = 0.0
 
     def spend(self, decision: Decision, step: Step, working_s: float) -> None:
@@ -86,8 +88,20 @@ class _Budget:
         for call in calls:
             self.calls += 1
             self.tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
-            self.cost_usd += float(call.cost_usd or 0)
+            self.cost_usd += call.cost_usd or 0
             self.working_s -= call.waited_s
+
+    def for_gateway(self) -> Budget:
+        """The same limits for the player's gateway, which checks them before a call is sent."""
+        cost = self.limits.max_cost_usd
+        return Budget(
+            max_calls=self.limits.max_calls,
+            max_tokens=self.limits.max_tokens,
+            max_cost_usd=None if cost is None else Decimal(str(cost)),
+            calls=self.calls,
+            tokens=self.tokens,
+            cost_usd=self.cost_usd,
+        )
 
     def exceeded(self) -> Ending | None:
         """The ending that the used budget asks for, with its reason."""
@@ -106,8 +120,8 @@ class _Budget:
             ("max_working_s", self.working_s),
         ):
             bound = getattr(limits, name)
-            if bound is not None and used >= bound:
-                return Ending(Outcome.LIMIT, f"{name}: {used:.6g} of {bound:.6g} used")
+            if bound is not None and float(used) >= bound:
+                return Ending(Outcome.LIMIT, f"{name}: {float(used):.6g} of {bound:.6g} used")
         return None
 
 
@@ -154,6 +168,7 @@ class Play:
                 task=attempt.task,
                 space=ActionSpace(attempt.spec["space"]),
                 actions=env.action_space,
+                max_steps=self._limits.max_steps,
                 lesson=attempt.lesson,
                 seed=derived_seed(attempt.identity, "agent"),
                 privileged=env if self._agent.privileged else None,
@@ -162,6 +177,9 @@ class Play:
         if self._supervisor:
             self._supervisor.begin(attempt.task, attempt.task.goal)
         self._recorder.begin(env, self._observation)
+        # What an interrupted process had spent is spent; the gateway refuses what would go beyond.
+        self._budget.recall(self._recorder.recorded_calls())
+        self._agent.limit(self._budget.for_gateway())
 
     def _play_step(self) -> Ending | None:
         started = time.perf_counter()
@@ -284,7 +302,6 @@ class Play:
             self._time.index += 1
             if ended is not None:
                 return ended
-        self._budget.recall(self._recorder.recorded_calls())
         return None
 
 

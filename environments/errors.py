@@ -31,7 +31,10 @@ class InvalidAction(EnvironmentsError, ValueError):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        super().__init__("; ".join(problems))
+        super().__init__(problems)  # the argument as given, so that the error survives pickling between processes
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
 
 
 class InvalidSnapshot(EnvironmentsError, ValueError):
