@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 MAX_CRASHES = 5
 """Worker processes that may die within one run before it gives up."""
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "LP_NUM_THREADS")
+"""Libraries that would each use every processor: workers share the processors among episodes instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -78,6 +81,8 @@ def _round(job: Job, trials: list[Trial], workers: int, tell: Callable[[Progress
     """Play trials in a fresh pool; those that are left when a worker dies are returned."""
     # Not fork: OpenGL contexts, threads and database connections do not survive it.
     context = multiprocessing.get_context("spawn")
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")  # inherited by the workers
     receiver, sender = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(job, receiver))
     futures: dict[Future[Progress], Trial] = {pool.submit(_play_in_worker, trial): trial for trial in trials}
