@@ -1,9 +1,11 @@
 """Every error this package raises, as one tree.
 
 ArenaError
+├── CannotRecord        results can no longer be written: a full disk, a database that is gone
 ├── InvalidExperiment   an experiment file with problems; `problems` lists all of them
 ├── NotReproduced       a stored episode does not replay as it was recorded
-└── UnknownRun          no such run or episode
+├── UnknownRun          no such run or episode
+└── WorkersDied         one worker process after another died, and no trial came to its end
 """
 
 from __future__ import annotations
@@ -47,3 +49,11 @@ class NotReproduced(ArenaError, RuntimeError):
 
 class UnknownRun(ArenaError, LookupError):
     """No run or episode of that name."""
+
+
+class CannotRecord(ArenaError, OSError):
+    """Results can no longer be written; nothing half written is left, and the same command goes on."""
+
+
+class WorkersDied(ArenaError, RuntimeError):
+    """Worker processes died one after another without finishing a trial."""

@@ -6,7 +6,9 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arena.identity import digest
 from storage.store import Store
+from storage.urls import mask
 
 DEFAULT_FOLDER = "arena-data"
 
@@ -19,7 +21,7 @@ class Location:
     """SQLite path or SQLAlchemy URL; it may hold a password, so it is never shown."""
     artifacts: str
     scratch: Path
-    """Local folder for unfinished videos."""
+    """Local folder for unfinished videos, of this database alone: in it, a run's lock guards the run's folder."""
 
     @classmethod
     def of(cls, database: str | None = None, artifacts: str | None = None) -> Location:
@@ -27,10 +29,13 @@ class Location:
         folder = Path(os.environ.get("ARENA_DATA", DEFAULT_FOLDER)).absolute()
         database = database or os.environ.get("ARENA_DB") or str(folder / "arena.db")
         if "://" not in database:
-            folder = Path(database).absolute().parent
-            database = str(Path(database).absolute())
+            path = Path(database).expanduser().absolute()
+            folder, database = path.parent, str(path)
+            scratch = path.with_name(path.name + ".scratch")
+        else:
+            scratch = folder / f"{digest(mask(database), 10)}.scratch"
         artifacts = artifacts or os.environ.get("ARENA_ARTIFACTS") or str(folder / "artifacts")
-        return cls(database, artifacts, folder / "scratch")
+        return cls(database, artifacts, scratch)
 
     def open(self, *, migrate: bool = True) -> Store:
         """Open the store.

@@ -147,6 +147,7 @@ class Recorder:
         info = video.close()
         sha = self._store.put_artifact(self._path, "video/mp4")
         self._write_fault(env)
+        self._store.upsert(*self._unwritten)  # reached at the start of an episode that ended without a step
         self._store.finish_episode(
             self.episode_id,
             outcome=str(outcome),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import platform
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +20,7 @@ from arena.location import Location
 from arena.plan import Attempt, Plan, Trial
 from arena.trial import is_done
 from arena.workers import Job, Progress, play_trials
+from storage.errors import RunBusy, StorageError
 from storage.models import Episode, Run
 from storage.store import Store
 
@@ -51,7 +52,12 @@ def status(store: Store, wanted: Plan) -> Status:
     """What of a plan is still to be played, judged or retried."""
     first = [*wanted.tutorials.values(), *(trial.first for trial in wanted.trials)]
     tries = store.latest_tries([attempt.identity for attempt in first])
-    tutorials = [attempt for attempt in wanted.tutorials.values() if not is_done(tries.get(attempt.identity))]
+    tutorials = [
+        attempt
+        for attempt in wanted.tutorials.values()
+        if not is_done(tries.get(attempt.identity))
+        or not _judged(store, _demonstration(attempt).judge, tries.get(attempt.identity))
+    ]
     trials = [
         trial for trial in wanted.trials if not _trial_done(store, wanted, trial, tries.get(trial.first.identity))
     ]
@@ -80,11 +86,14 @@ def run(
 
     Raises:
         RunBusy: if another process is at this run.
+        CannotRecord: if results can no longer be written.
+        WorkersDied: if worker processes die one after another.
     """
     wanted = plan.build(experiment)
-    scratch = location.scratch
+    scratch = location.scratch / wanted.run_id
     with store.run_lock(wanted.run_id):
-        _clean(scratch)
+        shutil.rmtree(scratch, ignore_errors=True)
+        _clean(store, location.scratch)
         store.begin_run(
             Run(id=wanted.run_id, name=experiment.name, experiment=experiment.model_dump(mode="json"), host=host())
         )
@@ -93,7 +102,7 @@ def run(
         left = status(store, wanted)
         if observer:
             observer.planned(wanted, done=left.done)
-        job = Job(location=location, plan=wanted, scratch=scratch / str(os.getpid()))
+        job = Job(location=location, plan=wanted, scratch=scratch)
         count = len(os.sched_getaffinity(0)) if workers is None else workers
         tell = observer.finished if observer else lambda progress: None
         try:
@@ -101,10 +110,11 @@ def run(
             for batch in ([_demonstration(attempt) for attempt in left.pending_tutorials], left.pending_trials):
                 play_trials(job, batch, store, workers=min(count, len(batch)), tell=tell)
         except BaseException:
-            store.finish_run(wanted.run_id, "interrupted")
+            with contextlib.suppress(StorageError):  # the storage itself may be what failed
+                store.finish_run(wanted.run_id, "interrupted")
             raise
         finally:
-            shutil.rmtree(job.scratch, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
         store.finish_run(wanted.run_id, "interrupted" if status(store, wanted).pending_trials else "finished")
     return wanted.run_id
 
@@ -163,12 +173,8 @@ def _judged(store: Store, config: JudgeConfig, episode: Episode | None) -> bool:
     return any(verdict.fingerprint == fingerprint for verdict in store.verdicts(episode.id))
 
 
-def _clean(scratch: Path) -> None:
-    """Remove what processes that are no more have left; each wrote into a folder named by its pid."""
-    for folder in _folders(scratch):
-        if not folder.name.isdigit() or not Path(f"/proc/{folder.name}").exists():
+def _clean(store: Store, scratch: Path) -> None:
+    """Remove what killed runs have left: a folder belongs to whoever holds the lock of the run that it is named by."""
+    for folder in list(scratch.iterdir()) if scratch.is_dir() else []:
+        with contextlib.suppress(RunBusy), store.run_lock(folder.name):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _folders(scratch: Path) -> Iterable[Path]:
-    return list(scratch.iterdir()) if scratch.is_dir() else []

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import multiprocessing
 import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from sqlalchemy.exc import OperationalError
+
+from arena.errors import CannotRecord, WorkersDied
 from arena.location import Location
 from arena.plan import Plan, Trial
 from arena.trial import TrialRunner
+from storage.errors import DatabaseUnreachable
 from storage.models import Episode
 from storage.store import Store
 
 log = logging.getLogger(__name__)
 
 MAX_CRASHES = 5
-"""Worker processes that may die within one run before it gives up."""
+"""Times in a row that workers may die without a trial coming to its end, before the run gives up."""
+
+_NO_STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+"""What the system says when it is the storage that fails, and not a trial."""
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "LP_NUM_THREADS")
 """Libraries that would each use every processor: workers share the processors among episodes instead."""
@@ -58,23 +66,36 @@ def play_trials(job: Job, trials: list[Trial], store: Store, *, workers: int, te
     it: the trial is taken up again after its last durable step.
 
     Raises:
-        BrokenProcessPool: after `MAX_CRASHES` deaths.
+        CannotRecord: if results can no longer be written.
+        WorkersDied: after `MAX_CRASHES` deaths in a row.
     """
     if not trials:
         return
-    job.scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        job.scratch.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotRecord(f"no folder for unfinished videos: {error}") from None
     if workers == 0:
         with contextlib.closing(TrialRunner(store, job.plan, job.scratch)) as runner:
             for trial in trials:
                 tell(_play(runner, trial))
         return
-    left = list(trials)
-    for crash in range(MAX_CRASHES + 1):
+    left, crashes = list(trials), 0
+    while left:
+        before = len(left)
         left = _round(job, left, workers, tell)
         if not left:
             return
-        log.warning("a worker process died (%d of at most %d); %d trials go on", crash + 1, MAX_CRASHES, len(left))
-    raise BrokenProcessPool(f"{MAX_CRASHES + 1} worker processes died; {len(left)} trials are left")
+        crashes = 1 if len(left) < before else crashes + 1
+        if crashes > MAX_CRASHES:
+            names = ", ".join(trial.first.identity for trial in left[:5]) + (", ..." if len(left) > 5 else "")
+            raise WorkersDied(
+                f"worker processes died {crashes} times in a row without finishing a trial; {len(left)} trials are "
+                f"left: {names}; see whether the machine is out of memory, or play in one process with --workers 0"
+            )
+        log.warning("a worker process died; %d trials go on from their last step", len(left))
+        # Those that were under way go last: one that kills its worker each time holds up no other.
+        left = left[workers:] + left[:workers]
 
 
 def _round(job: Job, trials: list[Trial], workers: int, tell: Callable[[Progress], None]) -> list[Trial]:
@@ -85,14 +106,15 @@ def _round(job: Job, trials: list[Trial], workers: int, tell: Callable[[Progress
         os.environ.setdefault(name, "1")  # inherited by the workers
     receiver, sender = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(job, receiver))
-    futures: dict[Future[Progress], Trial] = {pool.submit(_play_in_worker, trial): trial for trial in trials}
-    left = dict.fromkeys(futures)
+    left: dict[Future[Progress], Trial] = {}
     try:
-        for future in as_completed(futures):
+        with _interrupts_held():
+            left.update((pool.submit(_play_in_worker, trial), trial) for trial in trials)
+        for future in as_completed(list(left)):
             tell(future.result())
             left.pop(future)
     except BrokenProcessPool:
-        return [futures[future] for future in left]
+        return list(left.values())
     except BaseException:
         sender.close()  # workers still at it end at once: what is durable is enough to go on from
         raise
@@ -103,13 +125,25 @@ def _round(job: Job, trials: list[Trial], workers: int, tell: Callable[[Progress
     return []
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Start processes that never see Ctrl-C: they inherit the mask, and the parent, which closes the lifeline, is told.
+
+    Without it an interrupt that comes while they are still importing makes each of them print a trace.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _runner: TrialRunner
 
 
 def _start_worker(job: Job, lifeline: Connection) -> None:
     """Prepare a worker process; it ends with its parent, whichever way that ends."""
     global _runner
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which closes the lifeline
     parent = multiprocessing.parent_process()
     sentinels: list[Connection | int] = [lifeline]
     if parent is not None:
@@ -134,7 +168,20 @@ def _play(runner: TrialRunner, trial: Trial) -> Progress:
     error = ""
     try:
         runner.run(trial)
-    except Exception:  # noqa: BLE001  a bug in one game must not end the other games' episodes
-        error = traceback.format_exc()
+    except Exception as bug:  # noqa: BLE001  a bug in one game must not end the other games' episodes
         runner.close()
+        if _is_storage_failing(bug):  # which would meet every other trial too
+            raise CannotRecord(
+                f"{type(bug).__name__}: {bug}\nThe run stopped; what was recorded is whole. Free space or mend the "
+                "storage, and start the same command again: it goes on from here."
+            ) from None
+        error = traceback.format_exc()
     return Progress(trial, [(episode.id, episode.outcome, episode.score) for episode in episodes], error)
+
+
+def _is_storage_failing(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, DatabaseUnreachable | OperationalError) or getattr(error, "errno", None) in _NO_STORAGE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

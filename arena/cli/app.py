@@ -12,10 +12,12 @@ from importlib import metadata
 from typing import Annotated
 
 import typer
+from rich.highlighter import NullHighlighter
+from rich.logging import RichHandler
 
 from agents.errors import AgentsError
 from arena.cli import catalogue, demo, doctor, results, running
-from arena.cli.common import errors
+from arena.cli.common import errors, plain
 from arena.errors import ArenaError
 from environments.errors import EnvironmentsError
 from storage.errors import StorageError
@@ -35,8 +37,10 @@ app = typer.Typer(
 
 @app.callback()
 def _root(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False) -> None:
+    # Through the console that draws the progress bar: any other way to standard error would tear it.
+    handler = RichHandler(console=errors, show_time=False, show_path=False, highlighter=NullHighlighter())
     logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+        level=logging.INFO if verbose else logging.WARNING, format="%(name)s: %(message)s", handlers=[handler]
     )
 
 
@@ -45,12 +49,12 @@ for _group in (demo, running, results, catalogue, doctor):
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the command line; an error that a room foresaw is answered with its message and exit status 2."""
     for entry in metadata.entry_points(group="arena.commands"):
         entry.load()(app)
     try:
         app()
     except EXPECTED as error:
         errors.print(f"[bold red]error:[/] {type(error).__name__}", highlight=False)
-        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        errors.print(plain(str(error)), soft_wrap=True)
         sys.exit(2)

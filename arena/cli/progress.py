@@ -21,12 +21,19 @@ class ProgressBar:
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True, ratio=1)),
+            # What room is left, and no more: a note that wraps would tear the bar.
+            TextColumn(
+                "{task.fields[note]}",
+                style="dim",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+            ),
             console=console,
+            expand=True,
         )
         self._task = self._bar.add_task("planning", total=None, note="")
         self._outcomes: Counter[str] = Counter()

@@ -129,12 +129,8 @@ def _experiment(file: Path | None, model: str | None, base_url: str | None, key_
 def play(experiment: Experiment, place: Location, *, workers: int | None = None, as_json: bool = False) -> str:
     """Run an experiment with a progress bar, print its leaderboard, return its run id."""
     with place.open() as store:
-        try:
-            with ProgressBar(errors) as bar:
-                run_id = run.run(experiment, store, place, workers=workers, observer=bar)
-        except KeyboardInterrupt:
-            errors.print("Interrupted. The same command goes on from here.")
-            raise typer.Exit(130) from None
+        with ProgressBar(errors) as bar:
+            run_id = run.run(experiment, store, place, workers=workers, observer=bar)
         board = leaderboard(store, run_id)
     if as_json:
         print_json(board.to_json())
