@@ -11,6 +11,7 @@ from sqlalchemy import delete, update
 import environments
 from arena import plan, run
 from arena.calibration import calibration
+from arena.compare import facts
 from arena.experiment import parse
 from arena.identity import identity
 from arena.leaderboard import leaderboard
@@ -23,22 +24,6 @@ from environments.errors import DisplayError
 from storage.models import Episode, RunEpisode, Step
 from storage.store import Store
 from tests.arena.conftest import SMALL
-
-
-def facts(store: Store, run_id: str) -> dict[str, Any]:
-    """What must be equal however often a run was interrupted."""
-    links = store.plan(run_id)
-    tries = store.latest_tries({link.identity for link in links})
-    return {
-        "links": sorted((link.condition, link.identity, link.round, link.final) for link in links),
-        "episodes": {
-            name: (e.outcome, e.score, e.n_steps, e.state_hash, e.video, e.try_no, len(store.steps(e.id)))
-            for name, e in tries.items()
-        },
-        "milestones": {name: [(t.milestone_id, t.step_index) for t in store.truths(e.id)] for name, e in tries.items()},
-        "verdicts": {name: sorted(v.id for v in store.verdicts(e.id)) for name, e in tries.items()},
-        "lessons": {name: [(lesson.id, lesson.text) for lesson in store.lessons(e.id)] for name, e in tries.items()},
-    }
 
 
 class Counting:
