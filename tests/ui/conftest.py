@@ -48,7 +48,7 @@ RUN = "demo-0123456789"
 RETRY = "reflect-and-retry"
 AGENTS = (
     ("scripted", 35, "expert that reads the state"),
-    ("calibrated", 5, "test weight with a known gain"),
+    ("calibrated", 5, "test weight: gains a known amount"),
     ("random", -40, ""),
 )
 LONG = 20_000

@@ -40,7 +40,7 @@ def test_leaderboard_is_the_arenas_own_with_titles(client: TestClient) -> None:
     assert row["title"] == "Snake"
     assert row["gain"]["n"] == 5
     assert row["gain"]["low"] <= row["gain"]["estimate"] <= row["gain"]["high"]
-    assert row["instrument"] == "test weight with a known gain"
+    assert row["instrument"] == "test weight: gains a known amount"
 
 
 def test_episodes_are_filtered_by_each_filter(client: TestClient) -> None:

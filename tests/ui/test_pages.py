@@ -110,7 +110,8 @@ def test_root_leads_to_the_leaderboard_whose_cells_lead_to_episodes(tab: Opener)
         it.page.wait_for_selector("table.board")
         row = it.page.locator("table.board tbody tr", has_text="calibrated").filter(has_text="reflect-and-retry").first
         assert row.locator("svg.whisker .span").count() >= 6, "an interval is a line with two ends, for score and gain"
-        assert "test weight with a known gain" in row.locator(".instrument").inner_text()
+        assert row.locator(".instrument").inner_text() == "⚖ test weight"
+        assert "test weight: gains a known amount" in it.page.locator("ul.legend").inner_text()
         row.locator("td a").first.click()
         it.page.wait_for_selector("table.list tbody tr")
         assert set(it.page.locator("table.list tbody td[data-label=Agent]").all_inner_texts()) == {"calibrated"}

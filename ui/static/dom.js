@@ -86,6 +86,9 @@ export function badge(word, count) {
   return h("span", { class: `badge ${tone}` }, h("span", { "aria-hidden": "true" }, sign), " ", text, count === undefined ? null : ` ${count}`);
 }
 
+/** Instruments are no contestants, and are marked wherever they appear: the label's first words, the whole on hovering. */
+export const instrument = (label) => h("span", { class: "instrument", title: `instrument: ${label}` }, "⚖ ", label.split(": ")[0]);
+
 /** A box that says what is the matter and what to do. */
 export function notice(title, detail, tone = "plain") {
   return h("div", { class: `notice ${tone}`, role: tone === "bad" ? "alert" : "status" }, h("strong", {}, title), detail ? h("p", {}, detail) : null);

@@ -1,7 +1,7 @@
 // The table of a run. Every cell leads to the episodes behind it.
 
 import { get, whileActive } from "./http.js";
-import { badge, dollars, fixed, h, link, moment, notice, number, s, show, signed } from "./dom.js";
+import { badge, dollars, fixed, h, instrument, link, moment, notice, number, s, show, signed } from "./dom.js";
 
 const WIDTH = 84;
 const HEIGHT = 16;
@@ -43,10 +43,10 @@ function rowOf(row, run, gainScale) {
   const cell = (label, ...children) => h("td", { data: { label } }, ...children);
   return h("tr", {},
     h("th", { scope: "row", data: { label: "Agent" } }, h("a", { href: to() }, row.agent),
-      row.instrument ? h("span", { class: "instrument" }, "⚖ ", row.instrument) : null),
+      row.instrument ? instrument(row.instrument) : null),
     cell("Condition", h("a", { href: to() }, row.condition)),
     cell("Score", estimate(row.score, { href: to(), what: "score" })),
-    cell("Success", estimate(row.success, { scale: 100, write: (value) => `${number(value, 0)} %`, href: to({ outcome: "won" }), what: "success" })),
+    cell("Success", estimate(row.success, { scale: 100, write: (value) => `${number(value, 0)} %`, href: to(), what: "success" })),
     cell("Gain", estimate(row.gain, { low: -gainScale, high: gainScale, write: (value) => signed(value, 1, fixed), href: to(), what: "gain by retrying" })),
     cell("Endings", outcomes.length ? outcomes.map(([outcome, count]) => h("a", { href: to({ outcome }) }, badge(outcome, count))) : h("span", { class: "none" }, "none yet")),
     cell("Done", h("a", { href: to() }, `${row.done}/${row.planned}`)),
@@ -99,7 +99,8 @@ export async function render(main) {
     show(state, badge(board.status), ` ${board.done} of ${board.planned} trials done`);
     show(body, board.rows.length ? table(board) : notice("Nothing planned", "This run has no episodes in its plan."),
       h("p", { class: "legend" }, "Bars are means over seeds, whiskers their 95 % bootstrap intervals; only episodes that the game itself ended are scored. ",
-        "⚖ marks instruments, which measure the arena and do not compete. Refused counts actions against the rules and replies without a readable action."));
+        "⚖ marks instruments, which measure the arena and do not compete. Refused counts actions against the rules and replies without a readable action."),
+      h("ul", { class: "legend" }, [...new Map(board.rows.filter((row) => row.instrument).map((row) => [row.agent, row.instrument]))].map(([agent, label]) => h("li", {}, "⚖ ", h("b", {}, agent), " is an instrument: ", label))));
   };
   const button = h("button", { type: "button", onclick: load }, "Refresh");
   main.append(h("div", { class: "bar" }, h("h1", {}, "Leaderboard"), h("label", {}, "Run ", picker), run ? [state, button] : null), body);

@@ -1,4 +1,4 @@
-// The action, drawn over the frame in the frame's own pixels: what was clicked, dragged, pressed or commanded.
+// The action, drawn over the frame in pixels of a frame 640 wide: what was clicked, dragged, pressed or commanded.
 
 const INK = "#ffd23f"; // reads on light and on dark frames because every line has a dark edge
 const EDGE = "rgba(0, 0, 0, 0.75)";
@@ -141,7 +141,7 @@ function native(context, frame, action) {
   const sign = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
   const grip = rest[3];
   [`x ${sign(dx)}`, `y ${sign(dy)}`, `z ${sign(dz)}`].forEach((text, i) => context.fillText(text, 142, frame.height - 106 + i * 15));
-  context.fillText(`rot ${rest.slice(0, 3).map((v) => v.toFixed(1).replace("-", "−")).join(" ")}`, 142, frame.height - 56);
+  context.fillText(`rot ${rest.slice(0, 3).map((v) => (Math.abs(v) < 0.05 ? "0" : v.toFixed(1).replace("-", "−"))).join(" ")}`, 142, frame.height - 56);
   context.font = "600 13px system-ui, sans-serif";
   context.fillText(grip > 0 ? "▮▮ closing" : grip < 0 ? "▮  ▮ opening" : "gripper still", 142, frame.height - 32);
 }

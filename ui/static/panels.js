@@ -5,6 +5,9 @@ import { badge, dollars, duration, episodeLink, h, moment, notice, number, show,
 const json = (value) => JSON.stringify(value, null, 2);
 const HASH = /^[0-9a-f]{64}$/;
 
+/** An action as short JSON: numbers with three decimals, which is finer than any picture shows. */
+const shortAction = (action) => (action === null ? "no action" : JSON.stringify(action, (_, value) => (typeof value === "number" ? Number(value.toFixed(3)) : value)));
+
 function details(summary, ...children) {
   return h("details", {}, h("summary", {}, summary), ...children);
 }
@@ -34,7 +37,7 @@ export function step(box, { row, end, position, episode }) {
     return;
   }
   show(box, h("h2", {}, `Step ${row.index}`, " ", row.status === "ok" ? null : badge(row.status)),
-    row.action === null ? null : h("pre", { class: "action" }, JSON.stringify(row.action)),
+    row.action === null ? null : h("pre", { class: "action", title: JSON.stringify(row.action) }, shortAction(row.action)),
     row.reason ? h("p", { class: "reason" }, h("strong", {}, "Not played: "), row.reason) : null,
     row.rationale ? h("blockquote", { class: "model-text" }, row.rationale) : h("p", { class: "none" }, "The player gave no rationale."),
     definition([["reward", signed(row.reward, 3)], ["score after", number(row.score, 2)], ["world step", row.sim_step], ["thought", duration(row.think_s)],
@@ -50,7 +53,7 @@ export function nearby(box, steps, position, last, jump) {
     const row = steps.at(index);
     rows.push(h("tr", { class: index === position ? "here" : null, "aria-current": index === position ? "step" : null },
       h("td", {}, stepLink(jump, index, String(index))),
-      row ? [h("td", { class: "act" }, row.action === null ? "no action" : JSON.stringify(row.action)), h("td", {}, row.status === "ok" ? "" : badge(row.status)),
+      row ? [h("td", { class: "act" }, shortAction(row.action)), h("td", {}, row.status === "ok" ? "" : badge(row.status)),
         h("td", { class: "num" }, row.reward ? signed(row.reward, 2) : ""), h("td", { class: "num" }, number(row.score, 1))] : h("td", { colspan: 4, class: "none" }, "…")));
   }
   show(box, rows.length ? h("table", { class: "nearby" }, h("thead", {}, h("tr", {}, ["Step", "Action", "", "Reward", "Score"].map((head, i) => h("th", { scope: "col", class: i > 2 ? "num" : null }, head)))), h("tbody", {}, rows)) : null);
@@ -118,7 +121,7 @@ export function milestones(box, { task, truths, verdicts, episode }, jump) {
       h("td", {}, truth ? [badge("reached"), " ", truth.step_index < 0 ? "at the start" : stepLink(jump, truth.step, `after step ${truth.step_index}`, truth.frame)]
         : episode.status === "running" ? h("span", { class: "none" }, "not yet") : badge("not_reached")),
       h("td", {}, said.length ? said.map((item) => h("div", { class: "verdict" }, h("div", {}, badge(item.verdict), " ", h("code", {}, item.judge),
-        item.confidence === null ? null : h("small", {}, ` ${number(item.confidence * 100, 0)} % sure`), item.repeat ? h("small", {}, ` repeat ${item.repeat}`) : null,
+        item.confidence === null ? null : h("small", { class: "tight" }, ` ${number(item.confidence * 100, 0)} % sure`), item.repeat ? h("small", {}, ` repeat ${item.repeat}`) : null,
         item.note ? h("p", { class: "model-text" }, item.note) : null), thumbnail(item, jump))) : h("span", { class: "none" }, "not judged")));
   });
   show(box, rows.length ? [h("h2", {}, "Milestones"), h("div", { class: "scroll" }, h("table", { class: "milestones" }, h("thead", {}, h("tr", {}, ["Milestone", "Engine's truth", "Judges"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows)))] : null);

@@ -6,6 +6,8 @@
 
 import { h, notice, show } from "./dom.js";
 
+const PAINTED = 640;
+
 export class Player {
   /** `info`: url, fps, width, height, n_frames, codec; `paint(context, frame)` draws above the shown frame. */
   constructor(info, paint) {
@@ -17,7 +19,7 @@ export class Player {
     this.video = h("video", { muted: true, playsinline: true, preload: "auto", "aria-hidden": "true", tabindex: "-1", disablepictureinpicture: true });
     this.canvas = h("canvas", { role: "img", "aria-label": "the action drawn over the frame" });
     this.message = h("div", { class: "stage-message" });
-    this.element = h("div", { class: "stage", style: `aspect-ratio: ${info.width || 4} / ${info.height || 3}` }, this.video, this.canvas, this.message);
+    this.element = h("div", { class: "stage", style: `aspect-ratio: ${info.width || 4} / ${info.height || 3}; max-width: calc(70vh * ${(info.width || 4) / (info.height || 3)})` }, this.video, this.canvas, this.message);
     this.video.muted = true;
     this.video.addEventListener("loadeddata", () => this.#next());
     this.video.addEventListener("seeked", () => this.#arrived());
@@ -84,8 +86,9 @@ export class Player {
     const context = this.canvas.getContext("2d");
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, width, height);
-    const scale = width / (this.info.width || 640);
+    // The painter works on a frame 640 wide, the size of GUI coordinates; smaller pictures are painted over alike.
+    const scale = width / PAINTED;
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    this.paint(context, { width: this.info.width || 640, height: this.info.height || 480, scale: scale / ratio });
+    this.paint(context, { width: PAINTED, height: height / scale });
   }
 }

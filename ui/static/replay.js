@@ -1,6 +1,6 @@
 // One episode, step by step. The position is a step: its frame is what the player saw, the drawing is what it did.
 
-import { badge, episodeLink, h, isTyping, link, notice, number, show } from "./dom.js";
+import { badge, episodeLink, h, instrument, isTyping, link, notice, number, show } from "./dom.js";
 import { get, whileActive } from "./http.js";
 import { drawAction } from "./overlay.js";
 import { calls, diagnoses, facts, lessons, milestones, nearby, step as stepPanel } from "./panels.js";
@@ -194,7 +194,7 @@ class Replay {
 
 function header({ episode, task, runs, related }) {
   const run = runs[0];
-  const instrument = runs.find((item) => item.instrument)?.instrument;
+  const label = runs.find((item) => item.instrument)?.instrument;
   const other = (label, item) => h("a", { href: episodeLink(item.id), title: item.id }, label, " ", badge(item.outcome ?? item.status), item.scored ? ` ${number(item.score)}` : "");
   return [
     h("div", { class: "crumbs" },
@@ -204,7 +204,7 @@ function header({ episode, task, runs, related }) {
     h("div", { class: "title" }, h("h1", {}, task?.title ?? episode.task_id), h("span", { class: "space" }, episode.space),
       badge(episode.outcome ?? episode.status),
       episode.scored === false ? h("span", { class: "none" }, "not scored") : h("span", { class: "score" }, "score ", h("b", {}, number(episode.score))),
-      instrument ? h("span", { class: "instrument" }, "⚖ instrument: ", instrument) : null,
+      label ? instrument(label) : null,
       runs.length ? h("span", { class: "none" }, [...new Set(runs.map((item) => item.condition))].join(", "), episode.round ? `, retry ${episode.round}` : ", first attempt") : null),
     episode.outcome_detail ? h("p", { class: "detail" }, episode.outcome_detail) : null,
     h("div", { class: "related" },

@@ -1,0 +1,111 @@
+"""The outline of an episode: lanes, frames, curve and events, as pure functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.models import Diagnosis, Intervention, MilestoneTruth
+from ui.timeline import EVENT_LIMIT, StepRow, branches, curve, events, frame_map, step_of_frame
+
+
+def rows(count: int, **columns: list[object]) -> list[StepRow]:
+    base = [StepRow(i, 0, i, "ok", 0.0, float(i), i) for i in range(count)]
+    return [row._replace(**{name: values[i] for name, values in columns.items()}) for i, row in enumerate(base)]
+
+
+def fork(branch: int, at: int, to: int) -> Intervention:
+    return Intervention(
+        episode_id="e", branch=branch, diagnosis_id="d", kind="sim", at_step=at, to_step=to, snapshot="s", exact=True
+    )
+
+
+def test_branch_that_never_played_is_still_a_lane() -> None:
+    """Killed between the rollback and the next step."""
+    lanes = branches(rows(5), [fork(1, at=4, to=2)])
+    assert [(lane["branch"], lane["start"], lane["sim_start"], lane["sim_stop"]) for lane in lanes] == [
+        (0, 0, 0, 5),
+        (1, None, 2, 2),
+    ]
+
+
+def test_no_steps_no_lanes() -> None:
+    assert branches([], []) == []
+    assert frame_map([]) == []
+    assert curve([]) == []
+    assert events([], truths=[MilestoneTruth(episode_id="e", milestone_id="m", step_index=-1)])[0]["step"] == 0
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_frame_map_gives_back_every_frame(gaps: list[int]) -> None:
+    frames, frame = [], 0
+    for gap in gaps:
+        frame += gap
+        frames.append(frame)
+    made = rows(len(frames), frame=list(frames))
+    runs = frame_map(made)
+    for row in made:
+        start, first = next(run for run in reversed(runs) if run[0] <= row.step)
+        assert first + row.step - start == row.frame
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=60), st.data())
+def test_step_of_frame_is_the_first_step_that_saw_it_or_a_later_one(gaps: list[int], data: st.DataObject) -> None:
+    frames = [sum(gaps[:i]) for i in range(len(gaps))]
+    made = rows(len(frames), frame=list(frames))
+    asked = data.draw(st.integers(0, frames[-1] + 2))
+    expected = next((i for i, frame in enumerate(frames) if frame >= asked), len(frames))
+    assert step_of_frame(made, asked) == expected
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=300), st.integers(1, 50))
+def test_curve_keeps_extremes_ends_and_rewards(scores: list[float], limit: int) -> None:
+    made = rows(len(scores), score=list(scores), reward=list(scores))
+    points = curve(made, limit)
+    assert len(points) <= limit
+    assert min(point["low"] for point in points) == min(scores)
+    assert max(point["high"] for point in points) == max(scores)
+    assert points[-1]["score"] == scores[-1]
+    assert abs(sum(point["reward"] for point in points) - sum(scores)) < 1e-6
+
+
+def test_refused_steps_of_one_kind_in_a_row_are_one_event() -> None:
+    status = ["ok", "illegal", "illegal", "unparsable", "illegal", "ok"]
+    found = events(rows(6, status=list(status)))
+    assert [(event["kind"], event["step"], event["until"], event["label"]) for event in found] == [
+        ("illegal", 1, 2, "illegal ×2"),
+        ("unparsable", 3, 3, "unparsable"),
+        ("illegal", 4, 4, "illegal"),
+    ]
+
+
+def test_very_many_refused_steps_are_drawn_together_and_none_is_lost() -> None:
+    status = ["illegal" if i % 2 else "ok" for i in range(9_000)]
+    found = events(rows(9_000, status=list(status)))
+    assert len(found) <= EVENT_LIMIT
+    assert (found[0]["step"], found[-1]["until"]) == (1, 8_999)
+
+
+def test_what_a_diagnoser_saw_belongs_to_the_branch_that_ended() -> None:
+    made = rows(6, branch=[0, 0, 0, 1, 1, 1], sim_step=[0, 1, 2, 1, 2, 3], frame=[0, 1, 2, 4, 5, 6])
+    finding = Diagnosis(
+        id="d", episode_id="e", step_index=2, trigger="t", diagnoser="rules", fingerprint="f", verdict="fault"
+    )
+    diagnosis, opened = events(made, diagnoses=[finding], interventions=[fork(1, at=2, to=1)])
+    assert (diagnosis["kind"], diagnosis["step"], diagnosis["frame"], diagnosis["branch"], diagnosis["sim"]) == (
+        "diagnosis",
+        2,
+        3,
+        0,
+        3,
+    )
+    assert (opened["kind"], opened["step"], opened["frame"], opened["branch"], opened["sim"]) == ("fork", 3, 4, 1, 1)
+
+
+def test_importing_the_app_does_not_import_gradio() -> None:
+    """It takes seconds, and the command line only needs it to serve."""
+    code = "import sys, ui.app; sys.exit('gradio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
