@@ -15,6 +15,7 @@ import environments
 from agents.errors import AgentsError, InvalidOptions
 from arena.diagnosis import DiagnosisConfig
 from arena.errors import InvalidExperiment, Problem
+from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
@@ -292,8 +293,9 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
                         space,
                         f"{', '.join(without)} (tasks[{i}]) does not offer it; use a block of its own",
                     )
+        labels_of: dict[str, str] = {}
         for i, entry in enumerate(block.agents):
-            yield from _check_agent(f"{at}agents[{i}]", entry, block)
+            yield from _check_agent(f"{at}agents[{i}]", entry, block, labels_of)
         for field, labels in (
             ("agents", [entry.label for entry in block.agents]),
             ("conditions", [condition.label for condition in block.conditions]),
@@ -306,7 +308,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
 
 
-def _check_agent(path: str, entry: AgentEntry, block: Block) -> Iterator[Problem]:
+def _check_agent(path: str, entry: AgentEntry, block: Block, labels_of: dict[str, str]) -> Iterator[Problem]:
     try:
         player = agents.create(entry.name, entry.options)
     except InvalidOptions as error:
@@ -316,6 +318,10 @@ def _check_agent(path: str, entry: AgentEntry, block: Block) -> Iterator[Problem
     except AgentsError as error:
         yield Problem(f"{path}.name", entry.name, str(error))
         return
+    # Equal players play equal episodes, which are played once and have one row: two labels for it would lose one.
+    label = labels_of.setdefault(digest(player.fingerprint()), entry.label)
+    if label != entry.label:
+        yield Problem(f"{path}.label", entry.label, f"is the same player as {label!r}; leave one out")
     for task in (task for pattern in block.tasks for task in _known(pattern)):
         for space in block.spaces:
             reason = player.unfit(task, ActionSpace(space))

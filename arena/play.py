@@ -69,6 +69,8 @@ class _Budget:
 
     limits: Limits
     last: Decision | None = None
+    acted: bool = False
+    """Whether any decision so far held an action."""
     bad: int = 0
     illegal: int = 0
     calls: int = 0
@@ -80,6 +82,7 @@ class _Budget:
         self.bad = 0 if decision.status == "ok" else self.bad + 1
         self.illegal = self.illegal + 1 if step.status == "illegal" else 0
         self.last = decision
+        self.acted = self.acted or decision.action is not None
         self.working_s += working_s
         self.recall(decision.calls)
 
@@ -239,12 +242,18 @@ class Play:
             self._observation = env.observe()
         step.score = env.score()
         timeline.sim_step += 1
-        return step, self._ending(terminated, truncated)
+        return step, self._ending(decision, terminated, truncated)
 
-    def _ending(self, terminated: bool, truncated: bool) -> Ending | None:
+    def _ending(self, decision: Decision, terminated: bool, truncated: bool) -> Ending | None:
         if terminated:
             return Ending(Outcome.WON if self._env.success() else Outcome.LOST, "")
         if truncated or self._time.sim_step >= (self._limits.max_steps or self._attempt.task.max_steps):
+            if decision.action is None and not self._budget.acted:
+                # A horizon shorter than `max_bad_in_a_row`: nobody has played, so there is nothing to score.
+                outcome = Outcome.REFUSED if decision.status == "refused" else Outcome.UNPARSABLE
+                return Ending(
+                    outcome, f"no readable action in {self._time.sim_step} steps; the last: {decision.reason}"
+                )
             return Ending(Outcome.HORIZON, f"{self._time.sim_step} steps")
         return None
 
