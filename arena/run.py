@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from arena import judging, plan
+from arena.cluster import play_on_ray
 from arena.experiment import Condition, Experiment
 from arena.identity import digest
 from arena.judging import JudgeConfig
@@ -70,6 +71,7 @@ def run(
     location: Location,
     *,
     workers: int | None = None,
+    on_ray: bool = False,
     observer: Observer | None = None,
 ) -> str:
     """Play what is left of an experiment and return the run's id.
@@ -82,6 +84,7 @@ def run(
         store: Where the results go.
         location: The same place, for the workers to open; its scratch folder takes unfinished videos.
         workers: Processes; None takes the processors, 0 plays in this process.
+        on_ray: Play on a Ray cluster, with `workers` actors (see arena/cluster.py).
         observer: Told about the plan and about every finished trial.
 
     Raises:
@@ -108,7 +111,10 @@ def run(
         try:
             # Reflections look at the tutorials, so these come first.
             for batch in ([_demonstration(attempt) for attempt in left.pending_tutorials], left.pending_trials):
-                play_trials(job, batch, store, workers=min(count, len(batch)), tell=tell)
+                if on_ray:
+                    play_on_ray(job, batch, workers=max(1, min(count, len(batch))), tell=tell)
+                else:
+                    play_trials(job, batch, store, workers=min(count, len(batch)), tell=tell)
         except BaseException:
             with contextlib.suppress(StorageError):  # the storage itself may be what failed
                 store.finish_run(wanted.run_id, "interrupted")

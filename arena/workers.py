@@ -78,7 +78,7 @@ def play_trials(job: Job, trials: list[Trial], store: Store, *, workers: int, te
     if workers == 0:
         with contextlib.closing(TrialRunner(store, job.plan, job.scratch)) as runner:
             for trial in trials:
-                tell(_play(runner, trial))
+                tell(play_one(runner, trial))
         return
     left, crashes = list(trials), 0
     while left:
@@ -159,10 +159,15 @@ def _end_with(sentinels: list[Connection | int]) -> None:
 
 
 def _play_in_worker(trial: Trial) -> Progress:
-    return _play(_runner, trial)
+    return play_one(_runner, trial)
 
 
-def _play(runner: TrialRunner, trial: Trial) -> Progress:
+def play_one(runner: TrialRunner, trial: Trial) -> Progress:
+    """Bring a trial to its end, whatever it takes; an error of the program is reported, not raised.
+
+    Raises:
+        CannotRecord: if results can no longer be written.
+    """
     episodes: list[Episode] = []
     runner.on_episode = episodes.append
     error = ""

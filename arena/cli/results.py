@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -10,7 +11,9 @@ from rich.table import Table
 
 from arena.cli.common import Artifacts, AsJson, Database, console, leaderboard_table, location, plain, print_json
 from arena.leaderboard import leaderboard
-from storage.models import Base
+from storage.errors import RunBusy
+from storage.models import Base, Run
+from storage.store import Store
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,6 +27,8 @@ def list_runs(database: Database = None, artifacts: Artifacts = None, as_json: A
     """List the runs in the database."""
     with location(database, artifacts).open() as store:
         runs = [(run, len({link.identity for link in store.plan(run.id)})) for run in store.runs()]
+        for run, _ in runs:
+            run.status = _status(store, run)
     if as_json:
         print_json([{**_columns(run), "episodes": count} for run, count in runs])
         return
@@ -102,6 +107,14 @@ def show_episode(
             str(step.index), str(step.branch), plain(str(step.action)), step.status, f"{step.score:.1f}", plain(said)
         )
     console.print(table)
+
+
+def _status(store: Store, run: Run) -> str:
+    """A killed process leaves `running` behind, but not the lock of its run."""
+    if run.status == "running":
+        with contextlib.suppress(RunBusy), store.run_lock(run.id):
+            return "interrupted"
+    return run.status
 
 
 def _columns(row: Base) -> dict[str, Any]:

@@ -108,11 +108,14 @@ def run_file(
     database: Database = None,
     artifacts: Artifacts = None,
     workers: Workers = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Play on a Ray cluster: $RAY_ADDRESS, or one started here.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment file. The same command continues after any interruption."""
     experiment = _experiment(file, model, base_url, key_env)
-    play(experiment, location(database, artifacts), workers=workers, as_json=as_json)
+    play(experiment, location(database, artifacts), workers=workers, on_ray=ray, as_json=as_json)
 
 
 def _experiment(file: Path | None, model: str | None, base_url: str | None, key_env: str | None) -> Experiment:
@@ -126,11 +129,13 @@ def _experiment(file: Path | None, model: str | None, base_url: str | None, key_
     return load(file, model=options)
 
 
-def play(experiment: Experiment, place: Location, *, workers: int | None = None, as_json: bool = False) -> str:
+def play(
+    experiment: Experiment, place: Location, *, workers: int | None = None, on_ray: bool = False, as_json: bool = False
+) -> str:
     """Run an experiment with a progress bar, print its leaderboard, return its run id."""
     with place.open() as store:
         with ProgressBar(errors) as bar:
-            run_id = run.run(experiment, store, place, workers=workers, observer=bar)
+            run_id = run.run(experiment, store, place, workers=workers, on_ray=on_ray, observer=bar)
         board = leaderboard(store, run_id)
     if as_json:
         print_json(board.to_json())
