@@ -99,13 +99,13 @@ class Plan:
         return self.tutorials[place] if condition.reflection.tutorial else None
 
     def links(self) -> list[RunEpisode]:
-        """The rows that are known before anything is played; retries add theirs later."""
+        """The rows that are known before anything is played; retries add theirs, and say which is reported, later."""
         rows = [
             tutorial.link(self.run_id, TUTORIAL, tutorial.identity, final=True) for tutorial in self.tutorials.values()
         ]
         for trial in self.trials:
             first = trial.first
-            rows += [first.link(self.run_id, c.label, first.identity, final=True) for c in trial.conditions]
+            rows += [first.link(self.run_id, c.label, first.identity, final=c.name != RETRY) for c in trial.conditions]
         return rows
 
 

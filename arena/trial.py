@@ -133,11 +133,13 @@ class TrialRunner:
         """Reflect and try again until a success, the last round, or an ending that is no score."""
         previous, links = trial.first, [trial.first]
         tutorial = self._plan.tutorial(previous, condition)
+        reported = True
         for _ in range(condition.rounds):
             if episode.success or not episode.scored:
                 break
             lesson = self._reflect(previous, episode, condition, tutorial)
-            if lesson is None:
+            if lesson is None:  # no result yet, and above all no gain of zero: the next start reflects again
+                reported = False
                 break
             following = replace(
                 retry(previous, condition, tutorial), parent=episode.id, lesson_id=lesson.id, lesson=lesson.text or None
@@ -148,7 +150,7 @@ class TrialRunner:
         last = len(links) - 1
         self._store.link(
             [
-                link.link(self._plan.run_id, condition.label, trial.first.identity, final=position == last)
+                link.link(self._plan.run_id, condition.label, trial.first.identity, final=reported and position == last)
                 for position, link in enumerate(links)
             ]
         )
@@ -182,4 +184,8 @@ class TrialRunner:
             call_id=result.calls[-1].id if result.calls else None,
         )
         self._store.add(*call_rows(self._store, result.calls, episode.id), lesson)
+        if result.status != "ok":
+            log.warning(
+                "%s: retried without a lesson, the answer was %s: %s", episode.id, result.status, result.problem
+            )
         return lesson
