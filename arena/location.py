@@ -31,7 +31,7 @@ class Location:
         if "://" not in database:
             path = Path(database).expanduser().absolute()
             folder, database = path.parent, str(path)
-            scratch = path.with_name(path.name + ".scratch")
+            scratch = folder / f"{path.name}.scratch"
         else:
             scratch = folder / f"{digest(mask(database), 10)}.scratch"
         artifacts = artifacts or os.environ.get("ARENA_ARTIFACTS") or str(folder / "artifacts")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import random
 import shutil
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,7 +101,6 @@ class Started:
 class Report:
     """What a disturbed run came to."""
 
-    kills: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     slowest_s: float = 0.0
     """The longest that processes outlived their parent."""
@@ -130,7 +130,15 @@ def finish(command: Sequence[str], folder: Path) -> tuple[float, float]:
 
 
 def disturb(
-    command: Sequence[str], folder: Path, *, kills: int, steps: int, first_s: float, number: int, seed: int
+    command: Sequence[str],
+    folder: Path,
+    *,
+    kills: int,
+    steps: int,
+    first_s: float,
+    number: int,
+    seed: int,
+    tell: Callable[[str], None] = print,
 ) -> Report:
     """Start and stop the command `kills` times, leaving it unfinished or finished as it falls.
 
@@ -142,6 +150,7 @@ def disturb(
         first_s: Seconds from a start to the first step.
         number: The signal.
         seed: Of the times.
+        tell: Is told about each kill, in a line.
     """
     chance, report = random.Random(seed), Report()
     early = max(1, kills // 4)
@@ -161,7 +170,7 @@ def disturb(
         report.slowest_s = max(report.slowest_s, gone_s)
         status = started.process.returncode
         recorded = count_steps(started.database)
-        report.kills.append(
+        tell(
             f"{kill + 1:4}  {age_s:6.1f} s  {recorded:6} of {steps} steps  exit {status:4}  "
             f"all gone after {gone_s:5.2f} s" + ("  (it had ended)" if ended is not None else "")
         )
@@ -226,8 +235,8 @@ def main() -> None:
             first_s=first_s,
             number=signal.Signals[f"SIG{options.signal}"],
             seed=options.seed,
+            tell=functools.partial(print, flush=True),
         )
-        print("\n".join(report.kills))
         _, last_s = finish(command, root / "b")
         print(f"the last start finished in {last_s:.1f} s")
         undisturbed, disturbed = results(root / "a"), results(root / "b")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 import agents
 import environments
-from arena.cli.common import AsJson, console, print_json
+from arena.cli.common import AsJson, console, listing, plain, print_json
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,7 +18,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_tasks(
-    pattern: Annotated[str, typer.Argument(help="A glob over ids, for example 'games/*'.")] = "*",
+    pattern: Annotated[
+        str, typer.Argument(help="A glob over ids, such as 'games/*'; a single task is shown whole.")
+    ] = "*",
     as_json: AsJson = False,
 ) -> None:
     """List the tasks, their action spaces and milestones."""
@@ -41,17 +42,16 @@ def list_tasks(
             ]
         )
         return
-    table = Table("task", "category", "tier", "spaces", "steps", "milestones", header_style="bold")
+    table = listing("task", "category", "tier", "spaces", "steps", whole=("task", "tier", "steps"))
     for task in found:
-        table.add_row(
-            task.id,
-            task.category,
-            task.tier,
-            ", ".join(task.spaces),
-            str(task.max_steps),
-            ", ".join(m.id for m in task.milestones),
-        )
+        table.add_row(task.id, task.category, task.tier, ", ".join(task.spaces), str(task.max_steps))
     console.print(table)
+    if len(found) == 1:
+        console.print(f"\n{found[0].goal}\n", markup=False, highlight=False)
+        milestones = listing("milestone", "reached when", whole=("milestone",))
+        for milestone in found[0].milestones:
+            milestones.add_row(milestone.id, milestone.text)
+        console.print(milestones)
 
 
 def list_agents(as_json: AsJson = False) -> None:
@@ -60,12 +60,12 @@ def list_agents(as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table("agent", "what it is", "options", header_style="bold")
+    table = listing("agent", "what it is", "options", whole=("agent",))
     for agent in found:
         summary = agent["summary"] + (f"\n[dim]instrument: {agent['instrument']}[/]" if agent["instrument"] else "")
         options = ", ".join(
             f"{option['name']}" if option["required"] else f"{option['name']}={option['default']}"
             for option in agent["options"]
         )
-        table.add_row(agent["name"], summary, options)
+        table.add_row(agent["name"], summary, plain(options))
     console.print(table)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -48,6 +49,14 @@ def print_json(value: Any) -> None:
 def plain(text: str) -> Text:
     """Text that may come from a model: shown as it is, never as markup, control characters made visible."""
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
+def listing(*columns: str, whole: Sequence[str] = ()) -> Table:
+    """A table without frames; the columns named in `whole` hold ids, which are of no use cut short."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, no_wrap=name in whole, overflow="fold")
+    return table
 
 
 def leaderboard_table(board: Leaderboard) -> Table:

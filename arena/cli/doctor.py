@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import typer
-from rich.table import Table
 
-from arena.cli.common import Artifacts, AsJson, Database, console, location, plain, print_json
+from arena.cli.common import Artifacts, AsJson, Database, console, listing, location, plain, print_json
 from arena.location import Location
 from environments.errors import EnvironmentsError
 from storage.errors import StorageError
@@ -47,10 +46,10 @@ def doctor(database: Database = None, artifacts: Artifacts = None, as_json: AsJs
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
-        table = Table("", "what", "found", "how to mend it", header_style="bold")
+        table = listing("", "what", "found", "how to mend it", whole=("", "what"))
         for check in checks:
             mark = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
-            table.add_row(mark, check.name, plain(check.detail), plain(check.fix))
+            table.add_row(mark, check.name, plain(check.detail), plain("" if check.ok else check.fix))
         console.print(table)
     if any(check.required and not check.ok for check in checks):
         raise typer.Exit(1)

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from arena.cli.common import Artifacts, AsJson, Database, console, leaderboard_table, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    console,
+    leaderboard_table,
+    listing,
+    location,
+    plain,
+    print_json,
+)
 from arena.leaderboard import leaderboard
 from storage.errors import RunBusy
 from storage.models import Base, Run
@@ -35,7 +45,7 @@ def list_runs(database: Database = None, artifacts: Artifacts = None, as_json: A
     if not runs:
         console.print("No runs yet. `arena demo` makes one.")
         return
-    table = Table("run", "status", "episodes", "begun", header_style="bold")
+    table = listing("run", "status", "episodes", "begun", whole=("run", "status"))
     for run, count in runs:
         table.add_row(run.id, run.status, str(count), f"{run.created_at:%Y-%m-%d %H:%M} UTC")
     console.print(table)
@@ -100,13 +110,29 @@ def show_episode(
     ):
         head.add_row(plain(name), plain(str(value)))
     console.print(head)
-    table = Table("step", "branch", "action", "status", "score", "what was said", header_style="bold")
+    table = listing(
+        "step", "branch", "score", "status", "action", "what was said", whole=("step", "branch", "score", "status")
+    )
     for step in parts["steps"]:
         said = " ".join(part for part in (step.reason, step.rationale) if part)
         table.add_row(
-            str(step.index), str(step.branch), plain(str(step.action)), step.status, f"{step.score:.1f}", plain(said)
+            str(step.index),
+            str(step.branch),
+            plain(_action(step.action)),
+            step.status,
+            f"{step.score:.1f}",
+            plain(said),
         )
     console.print(table)
+
+
+def _action(value: Any) -> str:
+    """An action for reading: a verb without quotes, joints to three decimals. `--json` has it whole."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_action(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_action, value)) + "]"
+    return f"{value:.3g}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
 def _status(store: Store, run: Run) -> str:

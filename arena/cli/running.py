@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from arena import experiments, plan, run
-from arena.cli.common import Artifacts, AsJson, Database, console, errors, leaderboard_table, location, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    console,
+    errors,
+    leaderboard_table,
+    listing,
+    location,
+    plain,
+    print_json,
+)
 from arena.cli.progress import ProgressBar
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import Experiment, load, parse
@@ -83,7 +93,7 @@ def show_plan(
             }
         )
         return
-    table = Table("task", "space", "agent", "conditions", "seeds", "done", header_style="bold")
+    table = listing("task", "space", "agent", "conditions", "seeds", "done", whole=("task", "space", "seeds", "done"))
     total: Counter[tuple[str, ...]] = Counter()
     done: Counter[tuple[str, ...]] = Counter()
     rows = [(attempt, "tutorial") for attempt in wanted.tutorials.values()]
@@ -93,10 +103,10 @@ def show_plan(
         total[cell] += 1
         done[cell] += attempt.identity not in pending
     for row in sorted(total):
-        table.add_row(*row, str(total[row]), str(done[row]))
+        table.add_row(*map(plain, row), str(total[row]), str(done[row]))
     console.print(table)
     console.print(
-        f"run {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
+        f"\nrun {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
     )
 
 
