@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import math
 import os
 import random
 import shutil
@@ -60,13 +61,10 @@ class Started:
     def age_s(self) -> float:
         return time.monotonic() - self.begun
 
-    def wait_for(self, *, steps: int = 0, age_s: float = 0.0) -> bool:
-        """Wait until so many steps are recorded and the command is so old; False if it ended before."""
-        while self.process.poll() is None:
-            if self.age_s >= age_s and (steps == 0 or count_steps(self.database) >= steps):
-                return True
+    def wait_for(self, *, steps: int, age_s: float = math.inf) -> None:
+        """Wait until so many steps are recorded, or the command is so old, or it has ended."""
+        while self.process.poll() is None and self.age_s < age_s and count_steps(self.database) < steps:
             time.sleep(0.005)
-        return False
 
     def stop(self, number: int) -> float:
         """Send SIGKILL to the main process alone, any other signal to the group; seconds until all are gone."""
@@ -155,16 +153,16 @@ def disturb(
     chance, report = random.Random(seed), Report()
     early = max(1, kills // 4)
     for kill in range(kills):
-        if kill < early:
-            target, delay_s = 0, chance.uniform(0, 1.2 * first_s)
+        before = count_steps(folder / "arena.db")
+        started = Started(command, folder)
+        if kill < early or before >= steps:
+            # Before the first new step; at the latest with it, as a start may be quicker than it was.
+            started.wait_for(steps=before + 1, age_s=chance.uniform(0, first_s))
         else:
             # A stratum of the steps for each, and the very end for the last two.
             share = (kill - early + chance.random()) / (kills - early) if kill < kills - 2 else chance.uniform(0.985, 1)
-            target, delay_s = round(share * steps), chance.uniform(0, 0.3)
-        started = Started(command, folder)
-        reached = started.wait_for(steps=target, age_s=delay_s if target == 0 else 0.0)
-        if reached and target:
-            time.sleep(delay_s)
+            started.wait_for(steps=max(round(share * steps), before + chance.randint(1, 30)))
+            time.sleep(chance.uniform(0, 0.3))
         age_s, ended = started.age_s, started.process.poll()
         gone_s = started.stop(number) if ended is None else 0.0
         report.slowest_s = max(report.slowest_s, gone_s)

@@ -110,19 +110,11 @@ def show_episode(
     ):
         head.add_row(plain(name), plain(str(value)))
     console.print(head)
-    table = listing(
-        "step", "branch", "score", "status", "action", "what was said", whole=("step", "branch", "score", "status")
-    )
+    table = listing("step", "branch", "score", "status", "action", "what was said", whole=("step", "branch", "score"))
     for step in parts["steps"]:
         said = " ".join(part for part in (step.reason, step.rationale) if part)
-        table.add_row(
-            str(step.index),
-            str(step.branch),
-            plain(_action(step.action)),
-            step.status,
-            f"{step.score:.1f}",
-            plain(said),
-        )
+        numbers = (str(step.index), str(step.branch), f"{step.score:.1f}")
+        table.add_row(*numbers, step.status, plain(_action(step.action)), plain(said))
     console.print(table)
 
 

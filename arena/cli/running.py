@@ -93,7 +93,7 @@ def show_plan(
             }
         )
         return
-    table = listing("task", "space", "agent", "conditions", "seeds", "done", whole=("task", "space", "seeds", "done"))
+    table = listing("task", "space", "agent", "conditions", "done", whole=("task", "space", "done"))
     total: Counter[tuple[str, ...]] = Counter()
     done: Counter[tuple[str, ...]] = Counter()
     rows = [(attempt, "tutorial") for attempt in wanted.tutorials.values()]
@@ -103,7 +103,7 @@ def show_plan(
         total[cell] += 1
         done[cell] += attempt.identity not in pending
     for row in sorted(total):
-        table.add_row(*map(plain, row), str(total[row]), str(done[row]))
+        table.add_row(*map(plain, row), f"{done[row]} of {total[row]}")
     console.print(table)
     console.print(
         f"\nrun {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
