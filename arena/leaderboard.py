@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """All rows of a run, sorted by task, space, condition and falling score."""
+    """All rows of a run, by task, space and condition (`single` first), the best first."""
 
     run_id: str
     name: str
@@ -76,7 +76,7 @@ def leaderboard(store: Store, run_id: str) -> Leaderboard:
     for link in links:
         cells[link.task_id, link.space, link.agent, link.condition].append(link)
     rows = [_row(members, finished) for members in cells.values()]
-    rows.sort(key=lambda row: (row.task, row.space, row.condition, -(row.score.estimate if row.score else -1.0)))
+    rows.sort(key=_order)
     return Leaderboard(
         run_id=run.id,
         name=run.name,
@@ -85,6 +85,11 @@ def leaderboard(store: Store, run_id: str) -> Leaderboard:
         planned=sum(row.planned for row in rows),
         done=sum(row.done for row in rows),
     )
+
+
+def _order(row: Row) -> tuple[str, str, bool, str, float]:
+    """By task and space; what others are compared with first; then the best first."""
+    return (row.task, row.space, row.condition != "single", row.condition, -(row.score.estimate if row.score else -1.0))
 
 
 def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:

@@ -68,9 +68,9 @@ class TrialRunner:
             try_no = 0 if episode is None else episode.try_no + (0 if unfinished else 1)
             episode = self._play(attempt, try_no)
             tries += 1
+            self.on_episode(episode)
             if episode.outcome == Outcome.PROVIDER_ERROR:
                 break  # the gateway has retried already; the next start of the command tries again
-            self.on_episode(episode)
         if episode is None:
             raise RuntimeError(f"{attempt.identity}: no try was made")
         if judge is not None and episode.scored:
