@@ -138,19 +138,19 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_runner: TrialRunner
+_job: Job
+_runner: TrialRunner | None = None
 
 
 def _start_worker(job: Job, lifeline: Connection) -> None:
     """Prepare a worker process; it ends with its parent, whichever way that ends."""
-    global _runner
+    global _job
     parent = multiprocessing.parent_process()
     sentinels: list[Connection | int] = [lifeline]
     if parent is not None:
         sentinels.append(parent.sentinel)
     threading.Thread(target=_end_with, args=(sentinels,), daemon=True).start()
-    store = job.location.open(migrate=False)
-    _runner = TrialRunner(store, job.plan, job.scratch)
+    _job = job
 
 
 def _end_with(sentinels: list[Connection | int]) -> None:
@@ -159,6 +159,9 @@ def _end_with(sentinels: list[Connection | int]) -> None:
 
 
 def _play_in_worker(trial: Trial) -> Progress:
+    global _runner
+    if _runner is None:  # not in the initializer, whose errors reach nobody
+        _runner = TrialRunner(_job.location.open(migrate=False), _job.plan, _job.scratch)
     return play_one(_runner, trial)
 
 

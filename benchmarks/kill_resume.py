@@ -74,9 +74,15 @@ class Started:
         else:
             os.killpg(self.process.pid, number)
         self.process.wait()
-        while self.alive() and time.monotonic() - sent < GONE_S:
-            time.sleep(0.01)
+        self.left()
         return time.monotonic() - sent
+
+    def left(self) -> list[int]:
+        """Ids of the processes that still live, once all had time to go."""
+        deadline = time.monotonic() + GONE_S
+        while (alive := self.alive()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return alive
 
     def alive(self) -> list[int]:
         """Ids of the processes of this run that still live."""
@@ -161,7 +167,7 @@ def disturb(
         else:
             # A stratum of the steps for each, and the very end for the last two.
             share = (kill - early + chance.random()) / (kills - early) if kill < kills - 2 else chance.uniform(0.985, 1)
-            started.wait_for(steps=max(round(share * steps), before + chance.randint(1, 30)))
+            started.wait_for(steps=min(steps, max(round(share * steps), before + chance.randint(1, 30))))
             time.sleep(chance.uniform(0, 0.3))
         age_s, ended = started.age_s, started.process.poll()
         gone_s = started.stop(number) if ended is None else 0.0

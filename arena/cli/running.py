@@ -103,7 +103,7 @@ def show_plan(
         total[cell] += 1
         done[cell] += attempt.identity not in pending
     for row in sorted(total):
-        table.add_row(*map(plain, row), f"{done[row]} of {total[row]}")
+        table.add_row(*map(plain, row), f"{done[row]}/{total[row]}")
     console.print(table)
     console.print(
         f"\nrun {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
