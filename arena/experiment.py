@@ -195,19 +195,19 @@ def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | N
     return experiment
 
 
-def _with_model(data: Any, model: Mapping[str, Any]) -> Any:
-    """The file's data with `model` given to every `vlm` that names none."""
+def _with_model(data: Any, model: Mapping[str, Any], under: str = "") -> Any:
+    """The file's data with `model` given to every `vlm` that names none; `under` is the field that holds `data`."""
     if isinstance(data, list):
-        return [_with_model(item, model) for item in data]
+        return [_with_model(item, model, under) for item in data]
     if not isinstance(data, dict):
         return data
-    filled = {key: _with_model(item, model) for key, item in data.items()}
+    filled = {key: _with_model(item, model, str(key)) for key, item in data.items()}
     players = filled.get("agents")
     if players is not None:
         listed = players if isinstance(players, list) else [players]
         filled["agents"] = [{"name": "vlm", **model} if player == "vlm" else player for player in listed]
     for role in ("reflection", "judge", "diagnosis"):
-        if filled.get(role) == "vlm":
+        if filled.get(role) == "vlm" and under != role:  # `judge: {judge: vlm}` is the long form already
             filled[role] = {_ROLES[role]: "vlm", "model": dict(model)}
     if "model" not in filled:
         if filled.get("name") == "vlm":
