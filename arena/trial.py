@@ -53,6 +53,11 @@ class TrialRunner:
         self._env: tuple[tuple[str, str], ArenaEnv] | None = None
         self._agent: tuple[str, Agent] | None = None
 
+    @property
+    def store(self) -> Store:
+        """Where it records."""
+        return self._store
+
     def run(self, trial: Trial) -> None:
         """Bring a trial to its end: every condition's last round is played and judged."""
         episode = self.attempt(trial.first, trial.judge)

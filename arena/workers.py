@@ -180,8 +180,9 @@ def play_one(runner: TrialRunner, trial: Trial) -> Progress:
         runner.close()
         if _is_storage_failing(bug):  # which would meet every other trial too
             raise CannotRecord(
-                f"{type(bug).__name__}: {bug}\nThe run stopped; what was recorded is whole. Free space or mend the "
-                "storage, and start the same command again: it goes on from here."
+                f"{type(bug).__name__}: {bug}, while recording in {runner.store!r}\n"
+                "The run stopped; what was recorded is whole. Free space or mend the storage, and start the same "
+                "command again: it goes on from here."
             ) from None
         error = traceback.format_exc()
     return Progress(trial, [(episode.id, episode.outcome, episode.score) for episode in episodes], error)

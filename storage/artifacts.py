@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import io
 import os
@@ -24,9 +26,9 @@ _CHUNK = 1 << 20
 class ArtifactStore:
     """Content-addressed files below one folder or object-store prefix: `ab/cdef...` for hash `abcdef...`.
 
-    Local files are written to a temporary name, flushed to disk and renamed, so that a name that exists is whole
-    whatever kills the process. Object stores make a finished upload visible at once and need no rename. Safe across
-    threads and processes: two writers of the same bytes write the same file.
+    Local files get their name when they are whole and flushed to disk: a name that exists is whole whatever kills the
+    process, and nothing nameless stays. Object stores make a finished upload visible at once and need no rename. Safe
+    across threads and processes: two writers of the same bytes write the same file.
     """
 
     def __init__(self, url: str | Path) -> None:
@@ -159,20 +161,11 @@ class ArtifactStore:
     def _put_local(self, sha256: str, data: bytes | Path) -> None:
         target = Path(self._name(sha256))
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".put-", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                _copy(data, file, sha256)
-                file.flush()
-                os.fsync(file.fileno())
-                os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that only their owner reads
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
         folder = os.open(target.parent, os.O_RDONLY)
         try:
-            os.fsync(folder)  # the rename itself
+            if not _put_nameless(folder, target, data, sha256):
+                _put_renamed(target, data, sha256)
+            os.fsync(folder)  # the name itself
         finally:
             os.close(folder)
 
@@ -187,6 +180,44 @@ class ArtifactStore:
             _copy(data, file, sha256)
         if temporary != name:
             self._fs.mv(temporary, name)
+
+
+def _put_nameless(folder: int, target: Path, data: bytes | Path, sha256: str) -> bool:
+    """Write a file that gets its name when it is whole, so that a kill leaves nothing; False where that is unknown."""
+    try:
+        handle = os.open(target.parent, os.O_WRONLY | os.O_TMPFILE, 0o644)
+    except (AttributeError, OSError) as error:
+        # Linux alone has it, and not for every filesystem; one that is full or read-only says so again below.
+        if isinstance(error, OSError) and error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        return False
+    with os.fdopen(handle, "wb") as file:
+        _copy(data, file, sha256)
+        file.flush()
+        os.fsync(file.fileno())
+        # Only with a folder's descriptor does Python ask the kernel to follow the link in /proc.
+        source = f"/proc/self/fd/{file.fileno()}"
+        try:
+            os.link(source, target.name, dst_dir_fd=folder)
+        except FileExistsError:  # the same bytes, put meanwhile by another process, or a torn copy
+            target.unlink(missing_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.link(source, target.name, dst_dir_fd=folder)
+    return True
+
+
+def _put_renamed(target: Path, data: bytes | Path, sha256: str) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=".put-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _copy(data, file, sha256)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that only their owner reads
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def _renames(fs: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -59,10 +59,10 @@ def listing(*columns: str, whole: Sequence[str] = ()) -> Table:
     return table
 
 
-def leaderboard_table(board: Leaderboard) -> Table:
+def leaderboard_table(board: Leaderboard) -> Group:
     """The leaderboard: a section per task and space; columns that are empty throughout are left out."""
-    title = f"{board.run_id}: {board.done} of {board.planned} trials done; mean score 0..100 with 95 % interval"
-    table = Table(title=title, title_justify="left", header_style="bold underline", box=None, padding=(0, 1, 0, 0))
+    title = f"{board.run_id}: {board.done} of {board.planned} trials done; score 0..100 with 95 % interval"
+    table = Table(header_style="bold underline", box=None, padding=(0, 1, 0, 0))
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("score", lambda row: _interval(row.score)),
         ("success", lambda row: f"{row.success.estimate:.0%}" if row.success else "-"),
@@ -75,7 +75,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
     notes = []
     if len(counts) == 1:  # said once below is better than a column of one number
         columns = [column for column in columns if column[0] != "n"]
-        notes.append(f"n = {counts.pop()} seeds in every row; gain: reported round minus first, paired by seed")
+        notes.append(f"n = {counts.pop()} in every row; gain: reported round minus first, paired by seed")
     columns = [(name, show) for name, show in columns if any(show(row) for row in board.rows)]
     table.add_column("agent, condition", no_wrap=True)
     for name, _ in columns:
@@ -88,12 +88,12 @@ def leaderboard_table(board: Leaderboard) -> Table:
             table.add_row(Text(f"{row.task} {row.space}", style="bold cyan"))
         label = Text(f"  {row.agent}{'*' if row.instrument else ''}")
         label.append(f"  {row.condition}", style="dim")
-        table.add_row(label, *(show(row) for _, show in columns))
+        table.add_row(label, *(Text(show(row)) for _, show in columns))  # "[one seed]" is no markup
     labels = sorted({f"  {row.agent}*: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
         notes += ["* an instrument, no contestant", *labels]
-    table.caption, table.caption_justify = Text("\n".join(notes)), "left"
-    return table
+    # Beside the table and not its title and caption, which would wrap at the table's width.
+    return Group(Text(title), table, Text("\n".join(["", *notes]), style="dim"))
 
 
 def _interval(value: Interval | None, *, signed: bool = False) -> str:

@@ -64,4 +64,4 @@ class ProgressBar:
         self._outcomes.update(str(outcome) for _, outcome, _ in progress.episodes)
         spec = progress.trial.first.spec
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common(4))
-        self._bar.update(self._task, advance=1, note=f"{spec['task']} {spec['space']} | {counts}")
+        self._bar.update(self._task, advance=1, note=f"{counts} | {spec['task']} {spec['space']}")

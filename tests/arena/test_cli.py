@@ -140,7 +140,7 @@ def test_the_leaderboard_takes_the_beginning_of_a_run_id(arena: Command, db: tup
     scripted = next(row for row in board["rows"] if row["agent"] == "scripted" and row["condition"] == "single")
     assert scripted["instrument"] and scripted["scored"] == 1
     table = arena("leaderboard", run_id, *db).out
-    assert "random" in table and "scripted*" in table
+    assert "random" in table and "scripted*" in table and "[one seed]" in table
     assert max(map(len, table.splitlines())) <= 80
 
 

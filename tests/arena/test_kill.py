@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ def test_a_stop_is_answered_with_one_line(whole: Undisturbed, tmp_path: Path, na
     assert started.left() == []
     assert started.output().splitlines()[-1] == "Interrupted. The same command goes on from here."
     assert "Traceback" not in started.output()
-    with sqlite3.connect(tmp_path / "arena.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
         assert connection.execute("SELECT status FROM run").fetchall() == [("interrupted",)]
     if name == "SIGINT":
         _assert_finishes_equal(whole, tmp_path)
@@ -132,7 +133,7 @@ def test_the_same_run_is_not_run_twice_at_once(whole: Undisturbed, tmp_path: Pat
 def test_another_writer_that_holds_the_database_for_seconds_is_waited_for(whole: Undisturbed, tmp_path: Path) -> None:
     started = Started(whole.command, tmp_path)
     started.wait_for(steps=10)
-    with sqlite3.connect(tmp_path / "arena.db", timeout=30, isolation_level=None) as other:
+    with closing(sqlite3.connect(tmp_path / "arena.db", timeout=30, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         before = count_steps(tmp_path / "arena.db")
         time.sleep(2)
@@ -172,7 +173,7 @@ def test_a_full_disk_stops_the_run_and_free_space_lets_it_go_on(
     (small_disk / "ballast").unlink(missing_ok=True)
     subprocess.run(["mount", "-o", "remount,size=100m", small_disk], check=True)
     finish(command, folder)
-    with sqlite3.connect(folder / "arena.db") as connection:
+    with closing(sqlite3.connect(folder / "arena.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT status FROM run").fetchall() == [("finished",)]
     if full == "everything":

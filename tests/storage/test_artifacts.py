@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,14 @@ def test_an_interrupted_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(OSError, match="No space left"):
         artifacts.put(b"data")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_system_without_nameless_files_serves_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    artifacts = ArtifactStore(tmp_path)
+    path = artifacts.path(artifacts.put(b"film"))
+    assert path is not None and path.read_bytes() == b"film"
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [path]
 
 
 def test_an_unknown_protocol_is_refused_without_its_secret() -> None:
