@@ -45,7 +45,7 @@ class Row:
     unparsable: int
     calls: int
     cost_usd: Decimal | None
-    """None if the price of any call is unknown."""
+    """Of the episodes' own calls (player and diagnoser), not those of reflector and judge; None if any is unknown."""
     episodes: list[str] = field(default_factory=list)
     """Ids of the reported episodes, by seed: every cell drills down."""
 

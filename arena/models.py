@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field
 
@@ -28,8 +29,9 @@ class ModelOptions(GatewaySettings):
     longest_side: int = Field(768, ge=64, le=4096, description="pictures are shrunk to this; never enlarged")
 
     def fingerprint(self) -> dict[str, Any]:
-        """What changes the answer, as JSON values: no key, patience, rate or price."""
-        return {"endpoint": self.endpoint, **self.model_dump(mode="json", include=_CHANGES_THE_ANSWER)}
+        """What changes the answer, as JSON values: no key, port, patience, rate or price."""
+        host = urlsplit(self.base_url).hostname if self.base_url else None
+        return {"host": host, "backend": self.way, **self.model_dump(mode="json", include=_CHANGES_THE_ANSWER)}
 
     def picture(self, frame: Frame) -> Image:
         """A frame as the model is shown it."""

@@ -29,6 +29,7 @@ from typer.testing import CliRunner
 import environments
 from arena import run
 from arena.cli.app import app
+from arena.errors import InvalidExperiment
 from arena.experiment import parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
@@ -36,6 +37,7 @@ from arena.outcomes import Outcome
 from arena.review import EpisodeFrames
 from benchmarks.provider_outcomes import CASES, SEED, Result, Way, expert_policy, play
 from environments.desktop import check
+from environments.errors import RenderError
 from storage.models import Call, Episode, Step
 from storage.store import Store
 from tests.fakes.provider import FakeProvider, Seen
@@ -147,7 +149,7 @@ def test_after_a_failure_of_the_provider_the_next_start_tries_again_and_after_ba
     agents = [{**vlm, "model": "fake/one"}, {**vlm, "model": "fake/two"}]
     limits = {"max_steps": 3, "max_bad_in_a_row": 1}
     said = {"fake/one": "500", "fake/two": "prose"}
-    provider._script = lambda seen: said[seen.body["model"]]
+    provider.say_by(lambda seen: said[seen.body["model"]])
     provider.policy = expert_policy
     run_id = run.run(experiment(provider, agents=agents, limits=limits), store, place, workers=0)
     assert store.run(run_id).status == "interrupted"
@@ -279,7 +281,7 @@ def test_a_reflection_sees_both_videos_and_its_lesson_reaches_the_retry(
     provider: FakeProvider, store: Store, place: Location, space: str
 ) -> None:
     provider.policy = up_or_a_lesson
-    provider._script = lambda seen: "ok"
+    provider.say_by(lambda seen: "ok")
     run_id, first = play_once(provider, store, place, spaces=space, conditions=reflecting(provider))
     [lesson] = store.lessons(first.id)
     assert lesson.text == LESSON and lesson.reflector == "fake/reflector"
@@ -309,7 +311,7 @@ def test_a_reflection_that_the_provider_fails_is_no_gain_of_zero_and_the_next_st
     provider: FakeProvider, store: Store, place: Location
 ) -> None:
     provider.policy = up_or_a_lesson
-    provider._script = lambda seen: "500" if seen.tool == "reflection" else "ok"
+    provider.say_by(lambda seen: "500" if seen.tool == "reflection" else "ok")
     conditions = reflecting(provider, tutorial=False)
     run_id, first = play_once(provider, store, place, conditions=conditions)
     assert store.run(run_id).status == "interrupted" and store.lessons(first.id) == []
@@ -319,7 +321,8 @@ def test_a_reflection_that_the_provider_fails_is_no_gain_of_zero_and_the_next_st
     assert (retried.planned, retried.done, retried.scored, retried.gain) == (1, 0, 0, None)
     assert [call.status for call in store.calls(first.id) if call.purpose == "reflect"] == ["server_error"]
     provider.reset()
-    provider.policy, provider._script = up_or_a_lesson, lambda seen: "ok"
+    provider.policy = up_or_a_lesson
+    provider.say_by(lambda seen: "ok")
     assert play_once(provider, store, place, conditions=conditions)[0] == run_id
     assert store.run(run_id).status == "finished" and store.lessons(first.id)[0].text == LESSON
     assert Counter(seen.tool for seen in provider.requests) == {"reflection": 1, "act": 3}
@@ -332,7 +335,7 @@ def test_an_unusable_reflection_leaves_an_empty_lesson_and_a_retry_without_one(
     provider: FakeProvider, store: Store, place: Location, caplog: Any, said: str
 ) -> None:
     provider.policy = up_or_a_lesson
-    provider._script = lambda seen: said if seen.tool == "reflection" else "ok"
+    provider.say_by(lambda seen: said if seen.tool == "reflection" else "ok")
     limits = {"max_steps": 1}
     run_id, first = play_once(provider, store, place, conditions=reflecting(provider, tutorial=False), limits=limits)
     [lesson] = store.lessons(first.id)
@@ -362,7 +365,8 @@ def test_judges_add_rows_and_relabel_none_and_the_engines_truth_stands_beside_th
         told = {"verdict": said, "confidence": 0.7, "frame": frame, "note": "seen"}
         return {"milestones": [{"id": milestone, **told} for milestone in ids]}
 
-    provider.policy, provider._script = judging, lambda seen: "ok"
+    provider.policy = judging
+    provider.say_by(lambda seen: "ok")
     hawk = {"judge": "vlm", "frames": 4, "model": model(provider, "fake/hawk")}
     dove = {"judge": "vlm", "frames": 4, "model": model(provider, "fake/dove")}
     _, episode = play_once(provider, store, place, judge=hawk)
@@ -395,11 +399,11 @@ def test_a_judge_that_the_provider_fails_leaves_no_verdict_and_is_asked_again_at
     provider: FakeProvider, store: Store, place: Location
 ) -> None:
     judge = {"judge": "vlm", "frames": 4, "model": model(provider, "fake/judge")}
-    provider._script = lambda seen: "503" if seen.tool == "verdicts" else "ok"
+    provider.say_by(lambda seen: "503" if seen.tool == "verdicts" else "ok")
     run_id, episode = play_once(provider, store, place, judge=judge)
     assert store.verdicts(episode.id) == [] and store.run(run_id).status == "interrupted"
     assert episode.scored, "a judge's failure takes nothing from the player"
-    provider._script = lambda seen: "ok"
+    provider.say_by(lambda seen: "ok")
     play_once(provider, store, place, judge=judge)
     assert len(store.verdicts(episode.id)) == 6 and store.run(run_id).status == "finished"
 
@@ -418,6 +422,12 @@ def test_a_model_diagnoses_a_drop_and_a_hostile_or_absent_one_changes_nothing(
     provider: FakeProvider, store: Store, place: Location
 ) -> None:
     pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
+    from environments.robots import rendering
+
+    try:
+        rendering.backend()
+    except RenderError as error:
+        pytest.skip(str(error))
 
     def diagnosing(seen: Seen) -> Any:
         if seen.body["model"] == "fake/hostile":
@@ -428,7 +438,7 @@ def test_a_model_diagnoses_a_drop_and_a_hostile_or_absent_one_changes_nothing(
         return {"verdict": "fault", "confidence": 0.9, **fault, "rollback_step": onset - 6, "evidence": evidence}
 
     provider.policy = diagnosing
-    provider._script = lambda seen: "503" if seen.body["model"] == "fake/down" else "ok"
+    provider.say_by(lambda seen: "503" if seen.body["model"] == "fake/down" else "ok")
     conditions = [
         {
             "name": "diagnose-and-rollback", "label": name, "fault": "gripper-opens-mid-carry",
@@ -507,7 +517,8 @@ def recorded(store: Store, episode: Episode) -> Any:
 def test_an_episode_of_a_model_goes_on_after_its_last_step_and_asks_nothing_twice(
     provider: FakeProvider, store: Store, place: Location, tmp_path: Path, kept: int
 ) -> None:
-    provider.policy, provider._script = expert_policy, _always_the_same
+    provider.policy = expert_policy
+    provider.say_by(_always_the_same)
     limits = {"max_steps": 6}
     before = undisturbed(provider, tmp_path)
     _, episode = play_once(provider, store, place, limits=limits)
@@ -549,7 +560,8 @@ def test_a_killed_command_goes_on_with_the_same_command_and_pays_for_no_step_twi
             os.kill(running[0].pid, signal.SIGKILL)
         return expert_policy(seen)
 
-    provider.policy, provider._script = killing, _always_the_same
+    provider.policy = killing
+    provider.say_by(_always_the_same)
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         running.append(process)
         process.communicate(timeout=120)
@@ -587,3 +599,9 @@ def test_without_a_file_the_command_plays_the_games_with_the_model(tmp_path: Pat
     assert Counter(trial["agent"] for trial in trials) == {"random": 30, "scripted": 30, "vlm:fake/ok": 30}
     spec = next(trial["spec"] for trial in trials if trial["agent"] == "vlm:fake/ok")
     assert (spec["agent"]["model"], spec["agent"]["host"]) == ("fake/ok", "127.0.0.1")
+
+
+def test_one_player_under_two_labels_is_refused_since_its_episodes_would_have_one_row(provider: FakeProvider) -> None:
+    vlm = {"name": "vlm", "model": "fake/ok", "base_url": provider.url}
+    with pytest.raises(InvalidExperiment, match=r"agents\[1\]\.label: is the same player as 'dear'"):
+        experiment(provider, agents=[{**vlm, "label": "dear"}, {**vlm, "label": "patient", "max_retries": 9}])

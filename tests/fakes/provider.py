@@ -161,6 +161,10 @@ class FakeProvider:
         """Script the coming requests."""
         self._script = list(behaviours)
 
+    def say_by(self, choose: Callable[[Seen], str]) -> None:
+        """Choose the behaviour for each of the coming requests by a function of it."""
+        self._script = choose
+
     def reset(self) -> None:
         """Forget the log, the script and the policy."""
         with self._lock:
