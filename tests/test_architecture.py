@@ -137,6 +137,31 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert not undeclared
 
 
+def licence_stated(package: metadata.Distribution) -> str:
+    """All that a distribution's metadata says of its licence; its licence file where that is nothing."""
+    told = [package.metadata.get("License-Expression", ""), package.metadata.get("License", "")]
+    told += [line for line in package.metadata.get_all("Classifier") or [] if line.startswith("License ::")]
+    text = " ".join(told).replace("UNKNOWN", "").strip()
+    return text or (package.read_text("LICENSE") or "")[:200]
+
+
+def test_the_licence_page_names_every_direct_dependency() -> None:
+    """By the family (MIT, BSD, Apache, GPL, ...) that the installed package states."""
+    rows = re.findall(
+        r"^\| ([a-z][\w-]+) \| [a-z]+ \| ([A-Z]+\w*)", (ROOT / "docs" / "licences.md").read_text(), flags=re.MULTILINE
+    )
+    page = dict(rows)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = project["dependencies"] + [line for wanted in project["optional-dependencies"].values() for line in wanted]
+    names = {normal(re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0]) for line in lines} - {"rewind-arena"}
+    assert set(page) == names
+    installed = {normal(package.name): package for package in metadata.distributions()}
+    wrong = {
+        n: licence_stated(installed[n]) for n in names & set(installed) if page[n] not in licence_stated(installed[n])
+    }
+    assert not wrong
+
+
 # --- the command line -----------------------------------------------------------------------------------------------
 
 
