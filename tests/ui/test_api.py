@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from storage.models import Episode
+from storage.models import Episode, Step
 from storage.store import Store
 from ui.app import create_app
 
@@ -153,28 +154,21 @@ def test_prefix_of_an_id_is_no_address(client: TestClient, ids: dict[str, str]) 
     assert client.get(f"/api/episodes/{ids['first'][:12]}").status_code == 404
 
 
-def test_running_episode_counts_its_steps_so_far(client: TestClient, store: Store, ids: dict[str, str]) -> None:
-    identity = "9" * 32
-    with Store.open(store._engines.sqlite_path or "") as writer:  # a second process would do the same
-        writer.begin_episode(
-            Episode(
-                id=f"{identity}-0",
-                identity=identity,
-                try_no=0,
-                spec={},
-                task_id="games/snake-v1",
-                space="semantic",
-                agent="random",
-                seed=1,
-            )
-        )
-    outline = get(client, f"episodes/{identity}-0")
-    assert (outline["episode"]["status"], outline["episode"]["n_steps"], outline["video"]["state"]) == (
-        "running",
-        0,
-        "none",
+def test_running_episode_counts_its_steps_so_far(tmp_path: Path) -> None:
+    episode = Episode(
+        id="a-0", identity="a", try_no=0, spec={}, task_id="games/snake-v1", space="semantic", agent="random", seed=1
     )
-    assert outline["branches"] == outline["events"] == outline["curve"] == []
+    with (
+        Store.open(tmp_path / "arena.db") as store,
+        TestClient(create_app(store), base_url="http://127.0.0.1") as client,
+    ):
+        assert get(client, "runs")["items"] == []
+        store.begin_episode(episode)
+        outline = get(client, "episodes/a-0")
+        assert (outline["episode"]["status"], outline["video"]["state"]) == ("running", "none")
+        assert outline["branches"] == outline["events"] == outline["curve"] == []
+        store.append_step(Step(episode_id="a-0", index=0, sim_step=0, action={"turn": "up"}, status="ok"))
+        assert get(client, "episodes/a-0")["episode"]["n_steps"] == 1
 
 
 def test_video_whose_file_is_gone_says_so(client: TestClient, ids: dict[str, str]) -> None:
