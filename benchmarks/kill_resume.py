@@ -106,6 +106,8 @@ class Report:
     """What a disturbed run came to."""
 
     problems: list[str] = field(default_factory=list)
+    landed: int = 0
+    """Signals that met a live process; a start with little left may end before its own."""
     slowest_s: float = 0.0
     """The longest that processes outlived their parent."""
 
@@ -171,6 +173,7 @@ def disturb(
             time.sleep(chance.uniform(0, 0.3))
         age_s, ended = started.age_s, started.process.poll()
         gone_s = started.stop(number) if ended is None else 0.0
+        report.landed += ended is None
         report.slowest_s = max(report.slowest_s, gone_s)
         status = started.process.returncode
         recorded = count_steps(started.database)
@@ -246,7 +249,7 @@ def main() -> None:
         undisturbed, disturbed = results(root / "a"), results(root / "b")
         problems = report.problems + leftovers(root / "b") + differences(undisturbed, disturbed)
         for kind, rows in undisturbed.items():
-            print(f"{kind:14} {len(rows):6} undisturbed  {len(disturbed[kind]):6} after {options.kills} kills")
+            print(f"{kind:14} {len(rows):6} undisturbed  {len(disturbed[kind]):6} after {report.landed} kills")
         print(f"processes outlived their parent by at most {report.slowest_s:.2f} s")
     finally:
         if options.folder is None:
