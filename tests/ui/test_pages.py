@@ -185,7 +185,7 @@ def test_every_key_moves_as_the_help_says(tab: Opener, ids: dict[str, str]) -> N
         it.press("Escape")
         assert not it.page.locator("dialog.help").is_visible()
         it.press("Home", "Space")
-        it.page.wait_for_selector("main[data-step='3']")
+        it.page.wait_for_function("() => Number(document.querySelector('main[data-step]').dataset.step) >= 3")
         it.press("Space")
         stopped = it.step
         it.page.wait_for_timeout(500)

@@ -178,7 +178,8 @@ class Replay {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || this.help.open) return;
-    const pressable = event.target.closest?.("button, a, summary, [role=button]");
+    // Focus stays for a moment on the button of a dialog that has just been closed: nothing there can be pressed.
+    const pressable = event.target.closest?.("button, a, summary, [role=button]") && !event.target.closest("dialog:not([open])");
     const actions = {
       ArrowLeft: () => this.go(this.position - 1), ArrowRight: () => this.go(this.position + 1),
       PageUp: () => this.go(this.position - 10), PageDown: () => this.go(this.position + 10),
