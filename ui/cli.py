@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from arena.cli.common import Artifacts, Database, console, location
+from arena.cli.common import Artifacts, AsJson, Database, console, location
 from arena.location import Location
 
 
@@ -23,9 +24,10 @@ def view(
     token: Annotated[
         str | None, typer.Option(envvar="ARENA_TOKEN", help="What visitors must present.", show_default=False)
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve leaderboards and replays in the browser."""
-    _serve(location(database, artifacts), host=host, port=port, token=token)
+    _serve(location(database, artifacts), host=host, port=port, token=token, as_json=as_json)
 
 
 def serve(database: str, artifacts: str, *, run_id: str | None = None, port: int = 7860) -> None:
@@ -33,11 +35,17 @@ def serve(database: str, artifacts: str, *, run_id: str | None = None, port: int
     _serve(Location.of(database, artifacts), host="127.0.0.1", port=port, token=None, run_id=run_id)
 
 
-def _serve(place: Location, *, host: str, port: int, token: str | None, run_id: str | None = None) -> None:
+def _serve(
+    place: Location, *, host: str, port: int, token: str | None, run_id: str | None = None, as_json: bool = False
+) -> None:
     from ui.app import serve as serve_app  # Gradio takes seconds to import: only here
 
     def ready(url: str) -> None:
-        console.print(f"\nReplays: [link={url}]{url}[/link]" + (f"  (run {run_id})" if run_id else ""))
+        if as_json:  # one line, at once: a script reads it and goes on, while the server stays
+            print(json.dumps({"url": url}), flush=True)
+            return
+        link = f"{url}ui/?run={run_id}" if run_id else url
+        console.print(f"\nReplays: [link={link}]{link}[/link]", soft_wrap=True)
         console.print("Ctrl-C ends the server; `arena view` starts it again.")
 
     with place.open() as store:

@@ -50,7 +50,7 @@ function rowOf(row, run, gainScale) {
     cell("Gain", estimate(row.gain, { low: -gainScale, high: gainScale, write: (value) => signed(value, 1, fixed), href: to(), what: "gain by retrying" })),
     cell("Endings", outcomes.length ? outcomes.map(([outcome, count]) => h("a", { href: to({ outcome }) }, badge(outcome, count))) : h("span", { class: "none" }, "none yet")),
     cell("Done", h("a", { href: to() }, `${row.done}/${row.planned}`)),
-    cell("Refused", h("a", { href: to(), title: `${row.illegal} actions against the rules, ${row.unparsable} replies without a readable action` }, number(row.illegal + row.unparsable, 0))),
+    cell("Bad moves", h("a", { href: to(), title: `${row.illegal} actions against the rules, ${row.unparsable} replies without a readable action` }, number(row.illegal + row.unparsable, 0))),
     cell("Calls", h("a", { href: to() }, number(row.calls, 0))),
     cell("Cost", h("a", { href: to() }, row.calls ? dollars(row.cost_usd) : "none")));
 }
@@ -63,7 +63,7 @@ function table(board) {
     const key = `${row.task}\n${row.space}`;
     groups.set(key, [...(groups.get(key) ?? []), row]);
   }
-  const heads = ["Agent", "Condition", "Score 0–100", "Success", "Gain by retrying", "Endings", "Done", "Refused", "Calls", "Cost"];
+  const heads = ["Agent", "Condition", "Score 0–100", "Success", "Gain by retrying", "Endings", "Done", "Bad moves", "Calls", "Cost"];
   return h("div", { class: "scroll" }, h("table", { class: "board" },
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
     [...groups.values()].map((rows) => h("tbody", {},
@@ -99,7 +99,7 @@ export async function render(main) {
     show(state, badge(board.status), ` ${board.done} of ${board.planned} trials done`);
     show(body, board.rows.length ? table(board) : notice("Nothing planned", "This run has no episodes in its plan."),
       h("p", { class: "legend" }, "Bars are means over seeds, whiskers their 95 % bootstrap intervals; only episodes that the game itself ended are scored. ",
-        "⚖ marks instruments, which measure the arena and do not compete. Refused counts actions against the rules and replies without a readable action."),
+        "⚖ marks instruments, which measure the arena and do not compete. Bad moves are actions against the rules and replies without a readable action."),
       h("ul", { class: "legend" }, [...new Map(board.rows.filter((row) => row.instrument).map((row) => [row.agent, row.instrument]))].map(([agent, label]) => h("li", {}, "⚖ ", h("b", {}, agent), " is an instrument: ", label))));
   };
   const button = h("button", { type: "button", onclick: load }, "Refresh");
