@@ -19,6 +19,8 @@ class Calibration(NamedTuple):
     """One calibrated agent on one task and space (or on all of a run)."""
 
     place: str
+    p: float
+    """The declared probability of an expert action without a lesson."""
     known: float
     """The declared rise of the probability of an expert action after a lesson."""
     measured: Interval
@@ -32,9 +34,10 @@ class Calibration(NamedTuple):
     def __str__(self) -> str:
         low, high = self.measured.low, self.measured.high
         word = "inside" if self.inside else "OUTSIDE"
+        measured = f"{self.measured.estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
         return (
-            f"calibration {self.place}: gain after a lesson {self.measured.estimate:+.3f} [{low:+.3f}, {high:+.3f}], "
-            f"known {self.known:+.3f}: {word}"
+            f"calibration {self.place} (p = {self.p:g}): "
+            f"gain after a lesson {measured}, known {self.known:+.3f}: {word}"
         )
 
 
@@ -42,16 +45,18 @@ def calibration(store: Store, run_id: str) -> list[Calibration]:
     """Compare declared and measured gains of every calibrated agent of a run: in all, and per task and space."""
     links = [link for link in store.plan(run_id) if link.condition != TUTORIAL]
     episodes = store.latest_tries({link.identity for link in links})
-    groups: dict[tuple[str, float], dict[bool, list[Episode]]] = defaultdict(lambda: {False: [], True: []})
+    groups: dict[tuple[str, float, float], dict[bool, list[Episode]]] = defaultdict(lambda: {False: [], True: []})
     for episode in sorted(episodes.values(), key=lambda episode: episode.id):
-        gain = episode.spec["agent"].get("options", {}).get("gain")
-        if gain is None or NOTE not in episode.summary.get("notes", {}):
+        options = episode.spec["agent"].get("options", {})
+        if "gain" not in options or NOTE not in episode.summary.get("notes", {}):
             continue
+        # Weights of different p are never pooled: the weaker one would dominate the retries, and turn the sign.
+        weight = (float(options["p"]), float(options["gain"]))
         for place in (OVERALL, f"{episode.task_id} {episode.space}"):
-            groups[place, float(gain)][episode.round > 0].append(episode)
+            groups[place, *weight][episode.lesson_id is not None].append(episode)
     return [
-        Calibration(place, gain, _gain(rounds[False], rounds[True]))
-        for (place, gain), rounds in sorted(groups.items())
+        Calibration(place, p, gain, _gain(rounds[False], rounds[True]))
+        for (place, p, gain), rounds in sorted(groups.items())
         if rounds[False] and rounds[True]
     ]
 

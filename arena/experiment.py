@@ -80,7 +80,10 @@ class AgentEntry(BaseModel):
         if isinstance(value, str):
             value = {"name": value}
         if isinstance(value, dict) and "name" in value:
-            options = {**value.get("options", {})}
+            given = value.get("options") or {}
+            if not isinstance(given, Mapping):
+                raise ValueError(f"options must be a mapping of names to values, not {given!r:.80}")
+            options = {**given}
             options |= {key: item for key, item in value.items() if key not in ("name", "label", "options")}
             default = f"{value['name']}:{options['model']}" if "model" in options else value["name"]
             return {"name": value["name"], "label": value.get("label", default), "options": options}
@@ -110,6 +113,18 @@ class Condition(BaseModel):
             if isinstance(value.get("fault"), str):
                 value["fault"] = {"kind": value["fault"]}
         return value
+
+    @model_validator(mode="after")
+    def _takes_what_it_uses(self) -> Condition:
+        unused = {name for names in _OF_CONDITION.values() for name in names} - _OF_CONDITION.get(self.name, set())
+        given = sorted(self.model_fields_set & unused)
+        if given:
+            raise ValueError(f"condition {self.name!r} takes no {', '.join(given)}")
+        return self
+
+
+_OF_CONDITION = {"reflect-and-retry": {"rounds", "reflection"}, "diagnose-and-rollback": {"diagnosis"}}
+"""Fields that mean something for one kind of condition alone."""
 
 
 class Block(BaseModel):
@@ -276,7 +291,9 @@ def _nearest(word: str, options: list[str]) -> str:
 
 
 def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
-    """What the schema cannot know: ids, spaces that tasks offer, agents and their options."""
+    """What the schema cannot know: ids, spaces that tasks offer, agents and their options, rows that would merge."""
+    labels_of: dict[str, str] = {}
+    rows: dict[tuple[str, ...], str] = {}
     for number, block in enumerate(experiment.blocks):
         at = "" if flat else f"blocks[{number}]."
         for i, pattern in enumerate(block.tasks):
@@ -293,7 +310,6 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
                         space,
                         f"{', '.join(without)} (tasks[{i}]) does not offer it; use a block of its own",
                     )
-        labels_of: dict[str, str] = {}
         for i, entry in enumerate(block.agents):
             yield from _check_agent(f"{at}agents[{i}]", entry, block, labels_of)
         for field, labels in (
@@ -306,6 +322,27 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
         for i, condition in enumerate(block.conditions):
             if condition.fault is not None:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
+        yield from _check_rows(f"{at}conditions", block, rows)
+
+
+def _check_rows(path: str, block: Block, rows: dict[tuple[str, ...], str]) -> Iterator[Problem]:
+    """One row of the table is one thing: the same labels on the same task may not mean something else in two blocks."""
+    setting = [block.limits.model_dump(mode="json"), block.clock.model_dump(mode="json")]
+    setting.append(block.judge.model_dump(mode="json"))
+    places = [(task.id, space) for pattern in block.tasks for task in _known(pattern) for space in block.spaces]
+    for place in places:
+        for entry in block.agents:
+            for i, condition in enumerate(block.conditions):
+                meaning = digest([entry.options, entry.name, condition.model_dump(mode="json"), *setting])
+                if rows.setdefault((*place, entry.label, condition.label), meaning) != meaning:
+                    row = f"{entry.label!r} under {condition.label!r} on {' '.join(place)}"
+                    yield Problem(
+                        f"{path}[{i}].label",
+                        condition.label,
+                        f"{row} is something else in an earlier block (options, limits, clock, judge or condition "
+                        "differ); give the agent or the condition another `label`",
+                    )
+                    return
 
 
 def _check_agent(path: str, entry: AgentEntry, block: Block, labels_of: dict[str, str]) -> Iterator[Problem]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from arena.statistics import Interval, mean_interval, paired_difference
+from arena.outcomes import Outcome
+from arena.statistics import Interval, mean_interval, paired_difference, proportion
 from storage.models import Episode, RunEpisode
 from storage.store import Store
 
@@ -32,6 +33,7 @@ class Row:
     planned: int
     """Trials (seeds) that the experiment asks for."""
     done: int
+    """Of them, those whose reported round is over, and not by a failure that the next start tries again."""
     scored: int
     score: Interval | None
     """Mean score 0..100 of the rounds that the condition reports; None if nothing was scored."""
@@ -110,10 +112,10 @@ def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
         instrument=head.instrument,
         condition=head.condition,
         planned=len({link.trial for link in links}),
-        done=len(reported),
+        done=sum(not Outcome(str(episode.outcome)).rerun for episode in reported),
         scored=len(scored),
-        score=mean_interval([e.score or 0.0 for e in scored], rng) if scored else None,
-        success=mean_interval([float(bool(e.success)) for e in scored], rng) if scored else None,
+        score=mean_interval(_by_seed((e.seed, e.score or 0.0) for e in scored), rng) if scored else None,
+        success=_success(scored, rng) if scored else None,
         gain=_gain(links, finished, rng),
         outcomes=dict(Counter(str(episode.outcome) for episode in reported)),
         illegal=sum(int(episode.summary.get("illegal", 0)) for episode in played),
@@ -125,17 +127,33 @@ def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
 
 
 def _gain(links: Sequence[RunEpisode], finished: dict[str, Episode], rng: np.random.Generator) -> Interval | None:
-    """Reported round minus first round, over the trials where both are scored."""
+    """Reported round minus first round, over the trials where both are scored, paired by seed."""
     if all(link.round == 0 for link in links):
         return None
     first = {link.trial: finished.get(link.identity) for link in links if link.round == 0}
     last = {link.trial: finished.get(link.identity) for link in links if link.final}
     pairs = [
-        (before.score or 0.0, after.score or 0.0)
+        (before.seed, before.score or 0.0, after.score or 0.0)
         for trial, before in first.items()
         if before and before.scored and (after := last.get(trial)) and after.scored
     ]
-    return paired_difference([b for b, _ in pairs], [a for _, a in pairs], rng) if pairs else None
+    if not pairs:
+        return None
+    return paired_difference(_by_seed((s, b) for s, b, _ in pairs), _by_seed((s, a) for s, _, a in pairs), rng)
+
+
+def _success(scored: Sequence[Episode], rng: np.random.Generator) -> Interval:
+    """Wilson's interval where every seed was played once: a bootstrap of 5 wins in 5 would claim certainty."""
+    seeds = _by_seed((episode.seed, float(bool(episode.success))) for episode in scored)
+    return proportion(sum(seeds), len(seeds)) if len(seeds) == len(scored) else mean_interval(seeds, rng)
+
+
+def _by_seed(values: Iterable[tuple[int, float]]) -> list[float]:
+    """One mean per seed: repetitions on a seed are no independent units."""
+    groups: dict[int, list[float]] = defaultdict(list)
+    for seed, value in values:
+        groups[seed].append(value)
+    return [sum(group) / len(group) for _, group in sorted(groups.items())]
 
 
 def _fields(item: Any) -> dict[str, Any]:

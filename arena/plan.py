@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import agents
@@ -88,10 +88,15 @@ class Plan:
     def run_id(self) -> str:
         """The same file is the same run, however it is formatted, as long as it asks for the same attempts.
 
-        A new version of a player or a supervisor makes a new run, which reuses what did not change.
+        A new version of a player, a supervisor or a reflector makes a new run, which reuses what did not change.
         """
-        identities = [*(trial.first.identity for trial in self.trials), *(t.identity for t in self.tutorials.values())]
-        return f"{self.experiment.name}-{digest([self.experiment.model_dump(mode='json'), identities], 10)}"
+        conditions = {condition.label: condition for trial in self.trials for condition in trial.retries}
+        asked = [
+            *(trial.first.identity for trial in self.trials),
+            *(tutorial.identity for tutorial in self.tutorials.values()),
+            *(digest(reflection.build(condition.reflection).fingerprint()) for condition in conditions.values()),
+        ]
+        return f"{self.experiment.name}-{digest([self.experiment.model_dump(mode='json'), asked], 10)}"
 
     def tutorial(self, attempt: Attempt, condition: Condition) -> Attempt | None:
         """The demonstration that a condition's reflection on an attempt looks at, if it wants one."""
@@ -116,10 +121,10 @@ def build(experiment: Experiment) -> Plan:
     for block in experiment.blocks:
         for attempt, condition in _expand(block):
             known = trials.get(attempt.identity)
-            conditions = (*known.conditions, condition) if known else (condition,)
-            trials[attempt.identity] = Trial(
-                first=known.first if known else attempt, conditions=conditions, judge=block.judge
-            )
+            if known is None:
+                trials[attempt.identity] = Trial(first=attempt, conditions=(condition,), judge=block.judge)
+            elif condition not in known.conditions:
+                trials[attempt.identity] = replace(known, conditions=(*known.conditions, condition))
             if condition.name == RETRY and condition.reflection.tutorial:
                 place = (attempt.spec["task"], attempt.spec["space"])
                 tutorials.setdefault(place, _tutorial(*place))

@@ -199,10 +199,8 @@ class Play:
         self._recorder.see(self._env, self._observation, step.index)
         directive = self._supervisor.watch(self._moment(step)) if self._supervisor and ended is None else None
         fork = None
-        if directive is not None:
-            self._budget.recall(directive.calls)
-            if directive.rollback_to is not None:
-                fork = self._roll_back(directive.rollback_to)
+        if directive is not None and directive.rollback_to is not None:
+            fork = self._roll_back(directive.rollback_to)
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
@@ -216,8 +214,9 @@ class Play:
         if self._supervisor:
             timeline.keep(env)
         world_ms = int(self._attempt.spec["clock"]["ms"])
+        terminated = truncated = False
         if world_ms:
-            env.advance(world_ms)
+            terminated = env.advance(world_ms)  # the world may end while the player thinks
         step = Step(
             episode_id=self._recorder.episode_id,
             index=timeline.index,
@@ -231,7 +230,6 @@ class Play:
             world_ms=world_ms,
             notes=dict(decision.notes),
         )
-        terminated = truncated = False
         if decision.action is not None:
             self._observation, reward, terminated, truncated, info = env.step(decision.action)
             step.reward = float(reward)
@@ -258,13 +256,12 @@ class Play:
         return None
 
     def _moment(self, step: Step) -> Moment:
-        read = getattr(self._env, "telemetry", None)
         return Moment(
             index=step.index,
             sim_step=step.sim_step,
             branch=step.branch,
             action=step.action,
-            telemetry=read() if read else {},
+            telemetry=self._env.telemetry(),
             observation=self._observation,
             snapshots=tuple(self._time.snapshots),
         )
@@ -294,10 +291,12 @@ class Play:
             decision = _as_decision(row)
             self._agent.replay(self._observation, decision)
             step, ended = self._carry_out(decision)
-            if (step.status, step.reason, step.score) != (row.status, row.reason, row.score):
+            recorded = (row.status, row.reason, row.reward, row.score, row.frame)
+            replayed = (step.status, step.reason, step.reward, step.score, step.frame)
+            if replayed != recorded:
                 raise NotReproduced(
-                    f"{self._recorder.episode_id} step {row.index}: recorded {row.status!r} at score {row.score}, "
-                    f"replayed {step.status!r} at score {step.score}"
+                    f"{self._recorder.episode_id} step {row.index}: recorded {recorded}, replayed {replayed} "
+                    "(status, reason, reward, score, frame)"
                 )
             self._budget.spend(decision, step, row.think_s + row.env_s)
             self._recorder.see(self._env, self._observation, row.index)

@@ -22,6 +22,9 @@ from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, 
 from storage.store import Store
 from storage.video import VideoWriter
 
+PLAYING = ("act", "repair")
+"""Purposes of a player's calls; a judge's, a reflector's and a diagnoser's are counted apart from its own."""
+
 
 class Recorder:
     """The memory of one episode.
@@ -91,8 +94,8 @@ class Recorder:
         return self._store.interventions(self.episode_id) if self._recorded else ()
 
     def recorded_calls(self) -> Sequence[Call]:
-        """The model calls among them."""
-        calls = self._store.calls(self.episode_id) if self._recorded else []
+        """The model calls that it made durable, those of a step that came to nothing included."""
+        calls = [call for call in self._store.calls(self.episode_id) if call.purpose in PLAYING]
         self._calls += calls
         return calls
 
@@ -170,10 +173,11 @@ class Recorder:
             outcome_detail=f"{type(error).__name__}: {error}",
             scored=False,
             n_steps=self._n_steps,
+            summary=self._summarise(),
         )
 
     def _write_fault(self, env: ArenaEnv) -> None:
-        truth = env.fault_truth() if self._attempt.spec["fault"] and hasattr(env, "fault_truth") else None
+        truth = env.fault_truth() if self._attempt.spec["fault"] else None
         if truth:
             self._store.upsert(
                 Fault(

@@ -7,6 +7,8 @@ import logging
 import os
 import platform
 import shutil
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +28,9 @@ from storage.models import Episode, Run
 from storage.store import Store
 
 log = logging.getLogger(__name__)
+
+Finals = Mapping[tuple[str, str], set[str]]
+"""By condition and trial: the identities that the store says are reported. That row is the last that a trial writes."""
 
 
 class Observer(Protocol):
@@ -59,8 +64,14 @@ def status(store: Store, wanted: Plan) -> Status:
         if not is_done(tries.get(attempt.identity))
         or not _judged(store, _demonstration(attempt).judge, tries.get(attempt.identity))
     ]
+    finals: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for link in store.plan(wanted.run_id):
+        if link.final:
+            finals[link.condition, link.trial].add(link.identity)
     trials = [
-        trial for trial in wanted.trials if not _trial_done(store, wanted, trial, tries.get(trial.first.identity))
+        trial
+        for trial in wanted.trials
+        if not _trial_done(store, wanted, finals, trial, tries.get(trial.first.identity))
     ]
     return Status(tutorials, trials, len(first) - len(tutorials) - len(trials))
 
@@ -147,13 +158,17 @@ def _demonstration(attempt: Attempt) -> Trial:
     return Trial(first=attempt, conditions=(), judge=JudgeConfig())
 
 
-def _trial_done(store: Store, wanted: Plan, trial: Trial, episode: Episode | None) -> bool:
+def _trial_done(store: Store, wanted: Plan, finals: Finals, trial: Trial, episode: Episode | None) -> bool:
     if not is_done(episode) or not _judged(store, trial.judge, episode):
         return False
-    return all(_chain_done(store, wanted, trial, condition, episode) for condition in trial.retries)
+    return all(
+        finals[condition.label, trial.first.identity] == {_reported(store, wanted, trial, condition, episode)}
+        for condition in trial.retries
+    )
 
 
-def _chain_done(store: Store, wanted: Plan, trial: Trial, condition: Condition, episode: Episode | None) -> bool:
+def _reported(store: Store, wanted: Plan, trial: Trial, condition: Condition, episode: Episode | None) -> str | None:
+    """The identity of the round that a condition reports, or None while its chain is not at its end."""
     attempt = trial.first
     tutorial = wanted.tutorial(attempt, condition)
     for _ in range(condition.rounds):
@@ -162,18 +177,12 @@ def _chain_done(store: Store, wanted: Plan, trial: Trial, condition: Condition, 
         attempt = plan.retry(attempt, condition, tutorial)
         episode = store.latest_tries([attempt.identity]).get(attempt.identity)
         if not is_done(episode) or not _judged(store, trial.judge, episode):
-            return False
-    # The row that names the reported round is the last thing that a trial writes.
-    final = {
-        link.identity
-        for link in store.plan(wanted.run_id)
-        if link.final and link.condition == condition.label and link.trial == trial.first.identity
-    }
-    return final == {attempt.identity}
+            return None
+    return attempt.identity
 
 
 def _judged(store: Store, config: JudgeConfig, episode: Episode | None) -> bool:
-    if episode is None or not episode.scored or not episode.task_id:
+    if episode is None or not episode.scored:
         return True
     fingerprint = digest(judging.build(config).fingerprint())
     return any(verdict.fingerprint == fingerprint for verdict in store.verdicts(episode.id))

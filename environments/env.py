@@ -28,8 +28,8 @@ class Views(dict[str, Any]):
     reading one for the first time after the environment has moved on raises `StaleObservation`
     instead of showing the future.
 
-    Every way of reading (indexing, `get`, `items`, `values`, `dict(views)`, a comparison) renders
-    what it reads; `rendered` asks without paying.
+    Every way of reading (indexing, `get`, `items`, `values`, `dict(views)`) renders what it reads;
+    `rendered` asks without paying. Comparing two observations with `==` reads nothing: compare pictures.
     """
 
     def __init__(self, values: Mapping[str, Any], renderers: Mapping[str, Callable[[], Frame]], env: ArenaEnv) -> None:
@@ -117,8 +117,20 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def observe(self) -> Views:
         """The observation of the present moment; its pictures are rendered when looked at."""
 
-    def advance(self, ms: int) -> None:
-        """Let the world run on for `ms` milliseconds without an action (a thinking player)."""
+    def advance(self, ms: int) -> bool:
+        """Let the world run on for `ms` milliseconds without an action; whether the episode is now over.
+
+        An untimed world waits for its player and does not change.
+        """
+        return False
+
+    def telemetry(self) -> dict[str, Any]:
+        """What a robot's own sensors tell now, as JSON values; nothing for worlds without a robot."""
+        return {}
+
+    def fault_truth(self) -> dict[str, Any] | None:
+        """Privileged: the fault that was injected into this episode, or None."""
+        return None
 
     @abstractmethod
     def milestones(self) -> frozenset[str]:

@@ -101,19 +101,20 @@ class GameEnv(ArenaEnv):
         reward = self.game.score() - before
         return self.observe(), reward, self.game.over, False, {"illegal": illegal}
 
-    def advance(self, ms: int) -> None:
+    def advance(self, ms: int) -> bool:
         """Let whole ticks of game time pass, and keep the rest for the next call.
 
         A game without a clock, and one that is over, stands still.
         """
         if not self.game.tick_ms:
-            return
+            return self.game.over
         ticks, self._owed_ms = divmod(self._owed_ms + ms, self.game.tick_ms)
         for _ in range(ticks):
             if self.game.over:
                 break
             self.game.tick()
             self._after_change()
+        return self.game.over
 
     def observe(self) -> Views:
         """The frame: drawn by the engine, or grabbed from the screen that shows it."""

@@ -203,7 +203,10 @@ class Call(Base, kw_only=True):
 
 
 class MilestoneTruth(Base, kw_only=True):
-    """A milestone that the engine saw reached, and at which step."""
+    """A milestone that the engine saw reached, and at which step first.
+
+    On any branch: one that was reached before a rollback and not again stays, with its step.
+    """
 
     __tablename__ = "milestone_truth"
 

@@ -29,7 +29,7 @@ Artifacts = Annotated[
     str | None,
     typer.Option(
         "--artifacts",
-        help="Folder or fsspec URL for videos and images.  [default: beside the database]",
+        help="Folder or fsspec URL for videos and images.  [default: beside a SQLite file, else in $ARENA_DATA]",
         show_default=False,
     ),
 ]

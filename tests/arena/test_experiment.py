@@ -136,3 +136,32 @@ def test_junk_is_refused_with_problems_and_never_crashes(junk: object) -> None:
     with pytest.raises(InvalidExperiment) as caught:
         parse(yaml.safe_dump(junk))
     assert caught.value.problems
+
+
+def test_results_that_differ_in_kind_never_share_a_row() -> None:
+    """Another clock, other limits or other options under the same labels are refused, across blocks too."""
+    for block in (
+        "{limits: {max_steps: 3}}",
+        "{clock: {kind: latency, ms: 400}}",
+        "{agents: [random, {name: calibrated, p: 0.1, label: half}]}",
+    ):
+        found = problems(GOOD + f"blocks:\n  - {{}}\n  - {block}\n")
+        assert "is something else in an earlier block" in found["blocks[1].conditions[0].label"]
+
+
+def test_a_player_has_one_label_in_the_whole_file() -> None:
+    found = problems(GOOD + "blocks:\n  - {}\n  - {agents: [{name: random, label: chance}], seeds: [7]}\n")
+    assert "is the same player as 'random'" in found["blocks[1].agents[0].label"]
+
+
+@pytest.mark.parametrize("options", ["3", "[p]", "text"])
+def test_options_that_are_no_mapping_are_a_problem_of_the_file(options: str) -> None:
+    found = problems(
+        GOOD.replace("{name: calibrated, p: 0.5, gain: 0.2, label: half}", f"{{name: calibrated, options: {options}}}")
+    )
+    assert any("must be a mapping" in message for message in found.values())
+
+
+def test_a_condition_takes_no_field_that_it_would_ignore() -> None:
+    found = problems(GOOD.replace("[single]", "[{name: single, rounds: 3}]"))
+    assert any("takes no rounds" in message for message in found.values())
