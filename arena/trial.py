@@ -20,6 +20,7 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt, Plan, Trial, retry
 from arena.play import Play
 from arena.recorder import Recorder, call_rows
+from arena.reflection import Reflector
 from arena.review import judge_evidence, reflection_evidence
 from environments.env import ArenaEnv
 from environments.errors import InfrastructureError
@@ -30,6 +31,13 @@ log = logging.getLogger(__name__)
 
 MAX_TRIES = 3
 """Tries of one attempt within one start of a command, when the machine fails (never when the player does)."""
+
+OnEpisode = Callable[[Episode], None]
+"""Told about a try that has just been played."""
+
+
+def _ignore(episode: Episode) -> None:
+    """Tell nobody."""
 
 
 def is_done(episode: Episode | None) -> bool:
@@ -43,13 +51,10 @@ class TrialRunner:
     Everything it does is idempotent: what is done already is found by its identity and not repeated.
     """
 
-    def __init__(
-        self, store: Store, plan: Plan, scratch: Path, on_episode: Callable[[Episode], None] | None = None
-    ) -> None:
+    def __init__(self, store: Store, plan: Plan, scratch: Path) -> None:
         self._store = store
         self._plan = plan
         self._scratch = scratch
-        self.on_episode = on_episode or (lambda episode: None)
         self._env: tuple[tuple[str, str], ArenaEnv] | None = None
         self._agent: tuple[str, Agent] | None = None
 
@@ -58,28 +63,51 @@ class TrialRunner:
         """Where it records."""
         return self._store
 
-    def run(self, trial: Trial) -> None:
-        """Bring a trial to its end: every condition's last round is played and judged."""
-        episode = self.attempt(trial.first, trial.judge)
-        for condition in trial.retries:
-            self._retry(trial, condition, episode)
+    def run(self, trial: Trial, on_episode: OnEpisode = _ignore) -> None:
+        """Bring a trial to its end: every condition's last round is played and judged.
 
-    def attempt(self, attempt: Attempt, judge: JudgeConfig | None = None) -> Episode:
-        """Play an attempt unless it is done; judge it unless it is judged. Returns its last try."""
-        episode = self._store.latest_tries([attempt.identity]).get(attempt.identity)
+        Args:
+            trial: What to play.
+            on_episode: Told about every try that is played now.
+        """
+        episode = self.attempt(trial.first, trial.judge, on_episode)
+        for condition in trial.retries:
+            self._retry(trial, condition, episode, on_episode)
+
+    def attempt(self, attempt: Attempt, judge: JudgeConfig | None = None, on_episode: OnEpisode = _ignore) -> Episode:
+        """Play an attempt unless it is done; judge it unless it is judged. Returns its last try.
+
+        If another run on this store is at the same attempt, its result is waited for and used.
+
+        Raises:
+            Busy: if the other run is still at it after an hour.
+        """
+        episode = self._latest(attempt)
+        if episode is not None and is_done(episode) and self._is_judged(episode, judge):
+            return episode  # without the lock: finished work costs nothing
+        with self._store.episode_lock(attempt.identity):
+            episode = self._play_out(attempt, on_episode)
+            if judge is not None and not self._is_judged(episode, judge):
+                self._judge(attempt, episode, judge)
+        return episode
+
+    def _latest(self, attempt: Attempt) -> Episode | None:
+        return self._store.latest_tries([attempt.identity]).get(attempt.identity)
+
+    def _play_out(self, attempt: Attempt, on_episode: OnEpisode) -> Episode:
+        """Try until the attempt is done or tries are used up; only under the attempt's lock."""
+        episode = self._latest(attempt)
         tries = 0
         while not is_done(episode) and tries < MAX_TRIES:
             unfinished = episode is not None and episode.status == "running"
             try_no = 0 if episode is None else episode.try_no + (0 if unfinished else 1)
             episode = self._play(attempt, try_no)
             tries += 1
-            self.on_episode(episode)
+            on_episode(episode)
             if episode.outcome == Outcome.PROVIDER_ERROR:
                 break  # the gateway has retried already; the next start of the command tries again
         if episode is None:
             raise RuntimeError(f"{attempt.identity}: no try was made")
-        if judge is not None and episode.scored:
-            self._judge(attempt, episode, judge)
         return episode
 
     def close(self) -> None:
@@ -120,11 +148,15 @@ class TrialRunner:
             self._agent = (key, agents.create(attempt.agent.name, attempt.agent.options))
         return self._agent[1]
 
+    def _is_judged(self, episode: Episode, config: JudgeConfig | None) -> bool:
+        """Whether no judging is left to do."""
+        if config is None or not episode.scored:
+            return True
+        fingerprint = digest(judging.build(config).fingerprint())
+        return any(verdict.fingerprint == fingerprint for verdict in self._store.verdicts(episode.id))
+
     def _judge(self, attempt: Attempt, episode: Episode, config: JudgeConfig) -> None:
         judge = judging.build(config)
-        fingerprint = digest(judge.fingerprint())
-        if any(verdict.fingerprint == fingerprint for verdict in self._store.verdicts(episode.id)):
-            return
         try:
             judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, config))
         except ProviderError as error:
@@ -134,7 +166,7 @@ class TrialRunner:
         rows = judging.to_rows(judgement, episode.id, judge)
         self._store.add(*call_rows(self._store, judgement.calls, episode.id), *rows)
 
-    def _retry(self, trial: Trial, condition: Condition, episode: Episode) -> None:
+    def _retry(self, trial: Trial, condition: Condition, episode: Episode, on_episode: OnEpisode) -> None:
         """Reflect and try again until a success, the last round, or an ending that is no score."""
         previous, links = trial.first, [trial.first]
         tutorial = self._plan.tutorial(previous, condition)
@@ -150,7 +182,7 @@ class TrialRunner:
                 retry(previous, condition, tutorial), parent=episode.id, lesson_id=lesson.id, lesson=lesson.text or None
             )
             links.append(following)
-            episode = self.attempt(following, trial.judge)
+            episode = self.attempt(following, trial.judge, on_episode)
             previous = following
         last = len(links) - 1
         self._store.link(
@@ -163,14 +195,42 @@ class TrialRunner:
     def _reflect(
         self, attempt: Attempt, episode: Episode, condition: Condition, tutorial: Attempt | None
     ) -> Lesson | None:
-        """The lesson of a failed attempt; made once, then found. None if the model's side failed."""
+        """The lesson of a failed attempt; made once, then found.
+
+        None if the model's side failed, or if there is no expert episode though one is to be looked at: the retry's
+        identity names that expert.
+        """
+        expert = self._latest(tutorial) if tutorial else None
+        if tutorial is not None and not is_done(expert):
+            log.warning(
+                "%s: no lesson: the expert's episode %s is not done; start the command again to play it and to retry",
+                episode.id,
+                tutorial.identity,
+            )
+            return None
         reflector = reflection.build(condition.reflection)
         fingerprint = digest(reflector.fingerprint())
-        expert = self._store.latest_tries([tutorial.identity]).get(tutorial.identity) if tutorial else None
         lesson_id = f"l-{digest([episode.id, fingerprint, expert.id if expert else None])}"
-        for known in self._store.lessons(episode.id):
-            if known.id == lesson_id:
-                return known
+        known = self._lesson(episode, lesson_id)
+        if known is not None:
+            return known
+        with self._store.episode_lock(attempt.identity):  # another run may reflect on the same episode
+            return self._lesson(episode, lesson_id) or self._make_lesson(
+                attempt, episode, expert, condition, reflector, lesson_id
+            )
+
+    def _lesson(self, episode: Episode, lesson_id: str) -> Lesson | None:
+        return next((lesson for lesson in self._store.lessons(episode.id) if lesson.id == lesson_id), None)
+
+    def _make_lesson(
+        self,
+        attempt: Attempt,
+        episode: Episode,
+        expert: Episode | None,
+        condition: Condition,
+        reflector: Reflector,
+        lesson_id: str,
+    ) -> Lesson | None:
         evidence = reflection_evidence(self._store, attempt.task, episode, expert, condition.reflection)
         try:
             result = reflector.reflect(evidence)
@@ -183,7 +243,7 @@ class TrialRunner:
             episode_id=episode.id,
             tutorial_id=expert.id if expert else None,
             reflector=reflector.name,
-            fingerprint=fingerprint,
+            fingerprint=digest(reflector.fingerprint()),
             text=result.text,
             frames={"failure": list(evidence.failure_indices), "tutorial": list(evidence.tutorial_indices)},
             call_id=result.calls[-1].id if result.calls else None,

@@ -172,10 +172,9 @@ def play_one(runner: TrialRunner, trial: Trial) -> Progress:
         CannotRecord: if results can no longer be written.
     """
     episodes: list[Episode] = []
-    runner.on_episode = episodes.append
     error = ""
     try:
-        runner.run(trial)
+        runner.run(trial, episodes.append)
     except Exception as bug:  # noqa: BLE001  a bug in one game must not end the other games' episodes
         runner.close()
         if _is_storage_failing(bug):  # which would meet every other trial too

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from storage.database import Engines, translated
 from storage.errors import StorageError
@@ -62,27 +63,48 @@ def _file_lock(folder: Path, name: str, timeout_s: float) -> Iterator[None]:
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:60].lstrip(".")
     path = folder / f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.lock"
     key = (os.getpid(), path)
-    deadline = time.monotonic() + timeout_s
+    patience = _Patience(name, timeout_s)
     while not _try_hold(key):
-        _wait(deadline, name, os.getpid())
+        patience.wait(os.getpid())
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = _hold_file(path, patience)
         try:
-            while True:
-                try:
-                    fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except (BlockingIOError, PermissionError):
-                    holder = os.pread(handle, 20, 0).strip()
-                    _wait(deadline, name, int(holder) if holder.isdigit() else None)
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             yield
         finally:
+            # Removed while it is still held, so that nobody else's file is: a run has thousands of episodes.
+            path.unlink(missing_ok=True)
             os.close(handle)  # and with it the lock
     finally:
         with _held_guard:
             _held.discard(key)
+
+
+def _hold_file(path: Path, patience: _Patience) -> int:
+    """Open and lock the file that has this path now; a holder that lets go removes the one that it held."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file_at(handle, path):
+                return handle
+        except (BlockingIOError, PermissionError):
+            holder = os.pread(handle, 20, 0).strip()
+            os.close(handle)
+            patience.wait(int(holder) if holder.isdigit() else None)
+        except BaseException:
+            os.close(handle)
+            raise
+        else:
+            os.close(handle)  # locked, but removed in the meantime: others would lock a new file
+
+
+def _is_file_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _try_hold(key: tuple[int, Path]) -> bool:
@@ -93,10 +115,19 @@ def _try_hold(key: tuple[int, Path]) -> bool:
         return True
 
 
-def _wait(deadline: float, name: str, pid: int | None, where: str = "") -> None:
-    if time.monotonic() >= deadline:
-        raise Busy(name, pid, where)
-    time.sleep(0.02)
+class _Patience:
+    """Waits for a lock, less and less often; `Busy` when the time is over."""
+
+    def __init__(self, name: str, timeout_s: float) -> None:
+        self._name = name
+        self._started = time.monotonic()
+        self._timeout_s = timeout_s
+
+    def wait(self, pid: int | None, where: str = "") -> None:
+        waited = time.monotonic() - self._started
+        if waited >= self._timeout_s:
+            raise Busy(self._name, pid, where)
+        time.sleep(min(0.02 + waited / 10, 0.5))
 
 
 @contextmanager
@@ -106,15 +137,23 @@ def _postgres_lock(engines: Engines, name: str, timeout_s: float) -> Iterator[No
         with translated(engines.shown):
             # AUTOCOMMIT: a transaction open for the length of a run would keep the server from cleaning up.
             connection = stack.enter_context(engines.write.connect()).execution_options(isolation_level="AUTOCOMMIT")
-            key = _hold_advisory(connection, name, time.monotonic() + timeout_s)
+            key = _hold_advisory(connection, name, _Patience(name, timeout_s))
         try:
             yield
         finally:
             with translated(engines.shown):
-                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": key})
+                _release_advisory(connection, key)
 
 
-def _hold_advisory(connection: Connection, name: str, deadline: float) -> int:
+def _release_advisory(connection: Connection, key: int) -> None:
+    try:
+        connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": key})
+    except DBAPIError as error:
+        if not error.connection_invalidated:  # else the server has ended the session, and the lock with it
+            raise
+
+
+def _hold_advisory(connection: Connection, name: str, patience: _Patience) -> int:
     # Advisory locks are per database; two stores in two schemas of it are two stores.
     schema = connection.execute(text("SELECT current_schema()")).scalar_one()
     digest = hashlib.sha256(f"rewind-arena/{schema}/{name}".encode()).digest()
@@ -129,5 +168,5 @@ def _hold_advisory(connection: Connection, name: str, deadline: float) -> int:
             {"high": (key >> 32) & 0xFFFFFFFF, "low": key & 0xFFFFFFFF},
         ).scalar()
         found = re.fullmatch(r"arena:(\d+)@(.*)", holder or "")
-        _wait(deadline, name, int(found[1]) if found else None, found[2] if found else "")
+        patience.wait(int(found[1]) if found else None, found[2] if found else "")
     return key

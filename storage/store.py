@@ -204,6 +204,21 @@ class Store(Queries):
 
     # -- episodes --------------------------------------------------------------------------------------------------
 
+    def episode_lock(self, identity: str, timeout_s: float = 3600.0) -> contextlib.AbstractContextManager[None]:
+        """While the context is open, no other process (or thread) works on the episodes of this identity.
+
+        Runs that share an attempt would else play it twice. The kernel, or the PostgreSQL server, releases the lock
+        when its holder dies. It is not re-entrant.
+
+        Args:
+            identity: `Episode.identity`.
+            timeout_s: How long to wait for whoever is at it.
+
+        Raises:
+            Busy: On entering, if somebody else still holds it after that time.
+        """
+        return lock(self._engines, f"episode-{identity}", timeout_s)
+
     def begin_episode(self, episode: Episode) -> Episode:
         """Insert an episode, or return the row of that id as it is: the way to resume.
 
