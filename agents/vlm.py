@@ -234,7 +234,7 @@ class VLMAgent(Agent):
 
 
 def pictures(observation: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The pictures of an observation, (H, W, 3) uint8 each, in its own order."""
+    """The pictures of an observation, (H, W, 3) uint8 each, in its own order; rendered now if nobody has looked yet."""
     found: dict[str, np.ndarray] = {}
     for key in observation:
         value = observation[key]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from agents.vlm import pictures
 from arena.diagnosis.diagnoser import Case, Diagnoser
 from arena.diagnosis.monitors import Alarm, Monitor, default_monitors
 from arena.diagnosis.schema import Diagnosis, validate_against
@@ -125,7 +124,7 @@ class DiagnosingSupervisor:
         return alarms[0]
 
     def _keep_pictures(self, moment: Moment) -> None:
-        self._pictures[moment.index] = pictures_of(moment.observation)
+        self._pictures[moment.index] = pictures(moment.observation)
         while len(self._pictures) > KEPT_PICTURES:
             del self._pictures[next(iter(self._pictures))]
 
@@ -145,13 +144,3 @@ class DiagnosingSupervisor:
         if diagnosis.verdict != "fault" or diagnosis.confidence < self.min_confidence:
             return None
         return diagnosis.rollback_step if self._interventions < self.max_interventions else None
-
-
-def pictures_of(observation: Mapping[str, Any]) -> dict[str, Frame]:
-    """All pictures of an observation, rendered now if nobody has looked yet."""
-    found = {}
-    for key in observation:
-        value = observation[key]
-        if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[2] == 3:
-            found[key] = value
-    return found

@@ -13,9 +13,9 @@ import pytest
 
 import environments
 from agents.gateway import ModelGateway
+from agents.vlm import pictures
 from arena.diagnosis import Alarm, Case, DiagnosingSupervisor, VlmDiagnoser, keyframes
 from arena.diagnosis.signals import Reading
-from arena.diagnosis.supervisor import pictures_of
 from arena.models import ModelOptions
 from arena.supervision import Moment
 from environments.env import Views
@@ -262,7 +262,7 @@ def test_pictures_are_found_by_what_they_are():
         {"agentview": lambda: picture(1, 0), "wrist": lambda: picture(1, 1)},
         _World(),  # type: ignore[arg-type]
     )
-    assert list(pictures_of(views)) == ["agentview", "wrist"]
+    assert list(pictures(views)) == ["agentview", "wrist"]
 
 
 def test_keyframes_are_few_distinct_and_in_order():
