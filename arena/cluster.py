@@ -77,9 +77,9 @@ class _Player:
     """One actor: a store of its own, and environments that are kept from trial to trial."""
 
     def __init__(self, job: Job) -> None:
-        # Of this node: the folder that the job names lies on the machine that started the run.
-        self._scratch = tempfile.TemporaryDirectory(prefix="arena-")
-        self._runner = TrialRunner(job.location.open(migrate=False), job.plan, Path(self._scratch.name))
+        # Of this node: the folder that the job names lies on the machine that started the run. Each episode makes and
+        # removes a temporary folder in it; one that lived as long as the actor would stay, for Ray just kills actors.
+        self._runner = TrialRunner(job.location.open(migrate=False), job.plan, Path(tempfile.gettempdir()))
 
     def play(self, trial: Trial) -> Progress:
         """Bring a trial to its end."""
