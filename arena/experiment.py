@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -39,8 +40,8 @@ class Limits(BaseModel):
     """Illegal actions in a row that end the episode as `illegal`."""
     max_calls: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
-    max_working_s: Annotated[float, Field(gt=0)] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_working_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Wall time without waiting for rate limits."""
 
 
@@ -65,13 +66,17 @@ class Clock(BaseModel):
         return self
 
 
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+"""What the table calls something: one line of text, without control characters."""
+
+
 class AgentEntry(BaseModel):
     """A player: its name, a label for the table, and its own options."""
 
     model_config = _Strict
 
     name: str
-    label: str
+    label: Label
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -96,7 +101,7 @@ class Condition(BaseModel):
     model_config = _Strict
 
     name: Literal["single", "reflect-and-retry", "diagnose-and-rollback"]
-    label: str
+    label: Label
     rounds: Annotated[int, Field(ge=1, le=10)] = 1
     """For `reflect-and-retry`: retries at most; a success stops them."""
     reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
@@ -145,7 +150,19 @@ class Block(BaseModel):
     @field_validator("seeds", mode="before")
     @classmethod
     def _count_of_seeds(cls, value: Any) -> Any:
-        return list(range(value)) if isinstance(value, int) and 0 < value <= 10_000 else value
+        if isinstance(value, bool) or (isinstance(value, int) and not 0 < value <= 10_000):
+            raise ValueError("seeds are a list of numbers, or how many: 1 to 10000")
+        return list(range(value)) if isinstance(value, int) else value
+
+    @field_validator("tasks", "spaces", "seeds")
+    @classmethod
+    def _nothing_twice(cls, value: list[Any]) -> list[Any]:
+        repeated = sorted(str(item) for item, count in Counter(value).items() if count > 1)
+        if repeated:
+            raise ValueError(
+                f"{', '.join(repeated[:5])} is listed twice; for more episodes on a seed use `repetitions`"
+            )
+        return value
 
     @field_validator("tasks", "spaces", "agents", "conditions", mode="before")
     @classmethod
@@ -189,6 +206,8 @@ def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | N
     """
     try:
         data = yaml.safe_load(text)
+    except RecursionError:
+        raise InvalidExperiment(source, [Problem("file", "", "is nested too deeply")]) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "file"
@@ -199,11 +218,14 @@ def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | N
         raise InvalidExperiment(
             source, [Problem("file", data, "expected a mapping with `name`, `tasks`, `agents`, ...")]
         )
-    data, flat = _spread_defaults(_with_model(data, model) if model else data)
     try:
+        data, flat = _spread_defaults(_with_model(data, model) if model else data)
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
-        raise InvalidExperiment(source, [_problem(item, flat) for item in error.errors(include_url=False)]) from None
+        found = [_problem(item, flat) for item in error.errors(include_url=False)]
+        raise InvalidExperiment(source, [*found, *_check_tasks(data, flat)]) from None
+    except RecursionError:
+        raise InvalidExperiment(source, [Problem("file", "", "refers to itself, or is nested too deeply")]) from None
     problems = list(_check(experiment, flat))
     if problems:
         raise InvalidExperiment(source, problems)
@@ -290,6 +312,18 @@ def _nearest(word: str, options: list[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def _check_tasks(data: dict[str, Any], flat: bool) -> Iterator[Problem]:
+    """Wrong task ids of a file that the schema refuses already: so that they are not told one mending later."""
+    blocks = data["blocks"] if isinstance(data["blocks"], list) else []
+    for number, block in enumerate(blocks):
+        listed = block.get("tasks") if isinstance(block, dict) else None
+        patterns = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+        for i, pattern in enumerate(patterns):
+            if isinstance(pattern, str) and not _known(pattern):
+                at = "" if flat else f"blocks[{number}]."
+                yield Problem(f"{at}tasks[{i}]", pattern, f"no such task{environments.suggestion(pattern)}")
+
+
 def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
     """What the schema cannot know: ids, spaces that tasks offer, agents and their options, rows that would merge."""
     labels_of: dict[str, str] = {}
@@ -355,15 +389,17 @@ def _check_agent(path: str, entry: AgentEntry, block: Block, labels_of: dict[str
     except AgentsError as error:
         yield Problem(f"{path}.name", entry.name, str(error))
         return
-    # Equal players play equal episodes, which are played once and have one row: two labels for it would lose one.
-    label = labels_of.setdefault(digest(player.fingerprint()), entry.label)
-    if label != entry.label:
-        yield Problem(f"{path}.label", entry.label, f"is the same player as {label!r}; leave one out")
+    setting = [player.fingerprint(), block.limits.model_dump(mode="json"), block.clock.model_dump(mode="json")]
     for task in (task for pattern in block.tasks for task in _known(pattern)):
         for space in block.spaces:
             reason = player.unfit(task, ActionSpace(space))
             if reason:
                 yield Problem(f"{path}.name", entry.name, reason)
+                return
+            # Equal players play equal episodes, which are played once and have one row: two labels would lose one.
+            label = labels_of.setdefault(digest([task.id, space, *setting]), entry.label)
+            if label != entry.label:
+                yield Problem(f"{path}.label", entry.label, f"is the same player as {label!r}; leave one out")
                 return
 
 

@@ -26,7 +26,7 @@ class Location:
     @classmethod
     def of(cls, database: str | None = None, artifacts: str | None = None) -> Location:
         """The place named by arguments, by ARENA_DB and ARENA_ARTIFACTS, or `./arena-data`."""
-        folder = Path(os.environ.get("ARENA_DATA", DEFAULT_FOLDER)).absolute()
+        folder = Path(os.environ.get("ARENA_DATA") or DEFAULT_FOLDER).expanduser().absolute()
         database = database or os.environ.get("ARENA_DB") or str(folder / "arena.db")
         if "://" not in database:
             path = Path(database).expanduser().absolute()

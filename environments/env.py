@@ -172,6 +172,8 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
             InvalidSnapshot: for bytes of another task, version or origin.
         """
         label = self._label()
+        if not isinstance(snapshot, bytes):
+            raise InvalidSnapshot(f"expected the bytes that snapshot() returned, got {type(snapshot).__name__}")
         if not snapshot.startswith(label):
             head = snapshot[:80].split(b"\n", 1)[0]
             raise InvalidSnapshot(f"expected a snapshot labelled {label!r}, got bytes that begin with {head!r}")

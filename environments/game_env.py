@@ -148,6 +148,8 @@ class GameEnv(ArenaEnv):
             self._shown = -1
 
     def _get_state(self) -> bytes:
+        if not hasattr(self.game, "rng"):
+            raise gymnasium.error.ResetNeeded(f"{self.task.id}: call reset() before snapshot()")
         state = {
             "game": self.game.state(),
             "rng": self.game.rng.bit_generator.state,

@@ -22,6 +22,7 @@ from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi.responses import FileResponse, RedirectResponse
 from starlette.responses import Response
 
+from arena.errors import ArenaError
 from storage.store import Store
 from ui import api, media, pages
 from ui.security import Guard, Viewer, check_host, make_viewer
@@ -33,7 +34,7 @@ PORTS_TRIED: Final = 50
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
-class NoFreePort(OSError):
+class NoFreePort(ArenaError, OSError):
     """Every port that was tried is taken."""
 
 

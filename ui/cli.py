@@ -20,7 +20,9 @@ def view(
     database: Database = None,
     artifacts: Artifacts = None,
     host: Annotated[str, typer.Option(help="Address; anything but loopback needs --token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; the next free one is taken if it is busy.")] = 7860,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port; the next free one is taken if it is busy.")
+    ] = 7860,
     token: Annotated[
         str | None, typer.Option(envvar="ARENA_TOKEN", help="What visitors must present.", show_default=False)
     ] = None,

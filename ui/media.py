@@ -103,8 +103,8 @@ def create_router(store: Store) -> APIRouter:
             raise HTTPException(404, f"artifact {sha256} is no video")
         try:
             picture = _thumbnail(store, sha256, index)
-        except VideoError as error:
-            raise HTTPException(404, str(error)) from None
+        except VideoError:  # its message may name a file of this machine
+            raise HTTPException(404, f"artifact {sha256} has no readable frame {index}") from None
         return Response(picture, media_type="image/jpeg", headers={"Cache-Control": IMMUTABLE})
 
     return router

@@ -19,6 +19,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from arena.errors import ArenaError
+
 COOKIE: Final = "arena_token"
 
 CSP: Final = "; ".join(
@@ -60,7 +62,7 @@ _OPEN: Final = ("/healthz",)
 Viewer = Callable[[HTTPConnection], str | None]
 
 
-class RemoteWithoutToken(ValueError):
+class RemoteWithoutToken(ArenaError, ValueError):
     """The server was to listen beyond this machine without a token."""
 
 

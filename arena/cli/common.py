@@ -86,14 +86,14 @@ def leaderboard_table(board: Leaderboard) -> Group:
             previous = (row.task, row.space)
             table.add_row()
             table.add_row(Text(f"{row.task} {row.space}", style="bold cyan"))
-        label = Text(f"  {row.agent}{'*' if row.instrument else ''}")
-        label.append(f"  {row.condition}", style="dim")
+        label = plain(f"  {row.agent}{'*' if row.instrument else ''}")
+        label.append(plain(f"  {row.condition}").plain, style="dim")
         table.add_row(label, *(Text(show(row)) for _, show in columns))  # "[one seed]" is no markup
     labels = sorted({f"  {row.agent}*: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
         notes += ["* an instrument, no contestant", *labels]
     # Beside the table and not its title and caption, which would wrap at the table's width.
-    return Group(Text(title), table, Text("\n".join(["", *notes]), style="dim"))
+    return Group(Text(title), table, plain("\n".join(["", *notes])))
 
 
 def _interval(value: Interval | None, *, signed: bool = False) -> str:

@@ -27,7 +27,9 @@ def demo(
             "--serve/--no-serve", help="Serve the replays afterwards.  [default: unless --quick]", show_default=False
         ),
     ] = None,
-    port: Annotated[int, typer.Option(help="Port of the replays; the next free one is taken if it is busy.")] = 7860,
+    port: Annotated[
+        int, typer.Option(min=1, max=65_535, help="Port of the replays; the next free one is taken if it is busy.")
+    ] = 7860,
     database: Database = None,
     artifacts: Artifacts = None,
     workers: Workers = None,

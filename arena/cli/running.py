@@ -26,6 +26,7 @@ from arena.errors import InvalidExperiment, Problem
 from arena.experiment import Experiment, load, parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
+from arena.outcomes import Outcome
 
 File = Annotated[
     Path | None,
@@ -147,11 +148,15 @@ def play(
         with ProgressBar(errors) as bar:
             run_id = run.run(experiment, store, place, workers=workers, on_ray=on_ray, observer=bar)
         board = leaderboard(store, run_id)
+        tries = store.latest_tries({link.identity for link in store.plan(run_id)})
+    details = Counter(e.outcome_detail for e in tries.values() if e.outcome and Outcome(e.outcome).rerun)
     if as_json:
         print_json(board.to_json())
     else:
         console.print(leaderboard_table(board))
-    if bar.failures:
-        errors.print(f"{bar.failures} trials failed; see above. The same command tries them again.")
+    for detail, count in details.most_common(5):
+        errors.print(f"{count} not measured: {detail}", markup=False, highlight=False, soft_wrap=True)
+    if bar.failures or details:
+        errors.print("Mend what is said above and start the same command again: it tries only these.")
         raise typer.Exit(1)
     return run_id

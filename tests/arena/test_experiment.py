@@ -165,3 +165,21 @@ def test_options_that_are_no_mapping_are_a_problem_of_the_file(options: str) -> 
 def test_a_condition_takes_no_field_that_it_would_ignore() -> None:
     found = problems(GOOD.replace("[single]", "[{name: single, rounds: 3}]"))
     assert any("takes no rounds" in message for message in found.values())
+
+
+def test_schema_problems_and_wrong_tasks_are_told_together() -> None:
+    found = problems(GOOD.replace("games/snake-v1", "games/snak-v1").replace("seeds: 3", "seeds: true"))
+    assert "did you mean 'games/snake-v1'?" in found["tasks[0]"] and "1 to 10000" in found["seeds"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+        (GOOD.replace("seeds: 3", "seeds: [1, 1]"), "listed twice"),
+        (GOOD.replace("label: half", 'label: "\\e[31mred"'), "label"),
+        (GOOD + "limits: {max_working_s: .inf}\n", "finite"),
+    ],
+)
+def test_what_would_break_later_is_refused_now(text: str, said: str) -> None:
+    assert any(said in message for message in problems(text).values())

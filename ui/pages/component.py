@@ -20,7 +20,8 @@ def page(name: str, static: str) -> Any:
 
     return gr.HTML(
         html_template='<div class="arena"><main><p class="loading">Loading…</p></main></div>',
-        js_on_load=f"import('{static}/shell.js').then((shell) => shell.mount(element, '{name}'));",
+        # The whole address: the browser resolves a bare path against the first viewer that this tab had open.
+        js_on_load=f"import(location.origin + '{static}/shell.js').then((shell) => shell.mount(element, '{name}'));",
         apply_default_css=False,
         elem_id=f"page-{name}",
     )
