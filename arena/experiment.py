@@ -223,7 +223,7 @@ def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | N
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
         found = [_problem(item, flat) for item in error.errors(include_url=False)]
-        raise InvalidExperiment(source, [*found, *_check_tasks(data, flat)]) from None
+        raise InvalidExperiment(source, [*found, *_check_raw_tasks(data, flat)]) from None
     except RecursionError:
         raise InvalidExperiment(source, [Problem("file", "", "refers to itself, or is nested too deeply")]) from None
     problems = list(_check(experiment, flat))
@@ -312,16 +312,22 @@ def _nearest(word: str, options: list[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _check_tasks(data: dict[str, Any], flat: bool) -> Iterator[Problem]:
+def _check_raw_tasks(data: dict[str, Any], flat: bool) -> Iterator[Problem]:
     """Wrong task ids of a file that the schema refuses already: so that they are not told one mending later."""
     blocks = data["blocks"] if isinstance(data["blocks"], list) else []
     for number, block in enumerate(blocks):
         listed = block.get("tasks") if isinstance(block, dict) else None
         patterns = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
-        for i, pattern in enumerate(patterns):
-            if isinstance(pattern, str) and not _known(pattern):
-                at = "" if flat else f"blocks[{number}]."
-                yield Problem(f"{at}tasks[{i}]", pattern, f"no such task{environments.suggestion(pattern)}")
+        yield from _check_tasks("" if flat else f"blocks[{number}].", patterns)
+
+
+def _check_tasks(at: str, patterns: list[Any]) -> Iterator[Problem]:
+    for i, pattern in enumerate(patterns):
+        try:
+            if isinstance(pattern, str):
+                environments.match(pattern)
+        except UnknownTask as error:
+            yield Problem(f"{at}tasks[{i}]", pattern, str(error))
 
 
 def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
@@ -330,12 +336,9 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
     rows: dict[tuple[str, ...], str] = {}
     for number, block in enumerate(experiment.blocks):
         at = "" if flat else f"blocks[{number}]."
+        yield from _check_tasks(at, block.tasks)
         for i, pattern in enumerate(block.tasks):
-            try:
-                found = environments.match(pattern)
-            except UnknownTask as error:
-                yield Problem(f"{at}tasks[{i}]", pattern, str(error))
-                continue
+            found = _known(pattern)
             for j, space in enumerate(block.spaces):
                 without = [task.id for task in found if space not in task.spaces]
                 if without:

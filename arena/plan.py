@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,24 +80,15 @@ class Trial:
 class Plan:
     """All trials of an experiment, and the tutorials that their reflections need."""
 
+    run_id: str
+    """The same file is the same run, however it is formatted, as long as it asks for the same attempts.
+
+    A new version of a player, a supervisor or a reflector makes a new run, which reuses what did not change.
+    """
     experiment: Experiment
     trials: list[Trial]
     tutorials: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     """By task id and space."""
-
-    @property
-    def run_id(self) -> str:
-        """The same file is the same run, however it is formatted, as long as it asks for the same attempts.
-
-        A new version of a player, a supervisor or a reflector makes a new run, which reuses what did not change.
-        """
-        conditions = {condition.label: condition for trial in self.trials for condition in trial.retries}
-        asked = [
-            *(trial.first.identity for trial in self.trials),
-            *(tutorial.identity for tutorial in self.tutorials.values()),
-            *(digest(reflection.build(condition.reflection).fingerprint()) for condition in conditions.values()),
-        ]
-        return f"{self.experiment.name}-{digest([self.experiment.model_dump(mode='json'), asked], 10)}"
 
     def tutorial(self, attempt: Attempt, condition: Condition) -> Attempt | None:
         """The demonstration that a condition's reflection on an attempt looks at, if it wants one."""
@@ -128,7 +120,19 @@ def build(experiment: Experiment) -> Plan:
             if condition.name == RETRY and condition.reflection.tutorial:
                 place = (attempt.spec["task"], attempt.spec["space"])
                 tutorials.setdefault(place, _tutorial(*place))
-    return Plan(experiment=experiment, trials=list(trials.values()), tutorials=tutorials)
+    planned = list(trials.values())
+    run_id = _run_id(experiment, planned, tutorials.values())
+    return Plan(run_id=run_id, experiment=experiment, trials=planned, tutorials=tutorials)
+
+
+def _run_id(experiment: Experiment, trials: list[Trial], tutorials: Iterable[Attempt]) -> str:
+    conditions = {condition.label: condition for trial in trials for condition in trial.retries}
+    asked = [
+        *(trial.first.identity for trial in trials),
+        *(tutorial.identity for tutorial in tutorials),
+        *(digest(reflection.build(condition.reflection).fingerprint()) for condition in conditions.values()),
+    ]
+    return f"{experiment.name}-{digest([experiment.model_dump(mode='json'), asked], 10)}"
 
 
 def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> Attempt:
