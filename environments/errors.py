@@ -3,6 +3,7 @@
     EnvironmentsError
     ├── UnknownTask            no such task id (also a LookupError)
     ├── UnsupportedSpace       the task does not offer that action space
+    ├── MissingEngine          a package that the task plays on is not installed
     ├── InvalidAction          an action that the space's schema refuses
     ├── InvalidSnapshot        bytes that this environment did not write
     ├── StaleObservation       an observation read after the world has moved on
@@ -24,6 +25,20 @@ class UnknownTask(EnvironmentsError, LookupError):
 
 class UnsupportedSpace(EnvironmentsError, ValueError):
     """The task does not offer the action space that was asked for."""
+
+
+class MissingEngine(EnvironmentsError, ImportError):
+    """The package that a task plays on is not installed; the message has the command."""
+
+    def __init__(self, task_id: str, module: str, extra: str) -> None:
+        self.task_id, self.module, self.extra = task_id, module, extra
+        super().__init__(task_id, module, extra)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.task_id} needs the Python package {self.module!r}, which is not installed;"
+            f" install it with: pip install 'rewind-arena[{self.extra}]'"
+        )
 
 
 class InvalidAction(EnvironmentsError, ValueError):

@@ -32,12 +32,15 @@ class InputEvent:
 class Game(ABC):
     """A seeded game without display, player or clock of its own.
 
-    The environment calls, per step, either `apply` (semantic) or `on_input` (GUI) and then `tick`.
+    The environment calls, per step, either `apply` (semantic) or `on_input` (GUI), then `tick`, then
+    `release`. In a game with a clock, what the step's gesture holds (`hold`, `hotkey`, `press`, a mouse
+    button) is held while its ticks pass: the closing `key_up` and `button_up` come after them.
     All randomness comes from `self.rng`; all state is in attributes that `state` returns.
     """
 
     Action: ClassVar[type[BaseModel]]
-    """The semantic action; its docstring is the help that players read."""
+    """The semantic action; its docstring is the help that players read. A field `ms` is the time that the
+    action lasts, in a game with a clock."""
     tick_ms: ClassVar[int | None] = None
     """Game time of one tick in milliseconds; None for a game that waits for its player."""
 
@@ -61,6 +64,9 @@ class Game(ABC):
 
     def tick(self) -> None:
         """Let one tick of game time pass."""
+
+    def release(self) -> None:
+        """The step is over: let go of what it held. Here, because a semantic step has no key to lift."""
 
     @abstractmethod
     def draw(self) -> Frame:

@@ -14,21 +14,34 @@ from gymnasium import spaces
 from environments.actions.gui import GuiAction
 from environments.actions.spec import Action, TypedActions
 from environments.env import ArenaEnv, Frame, Views
-from environments.errors import DisplayError, InvalidSnapshot
-from environments.game import FRAME_SIZE, Game
+from environments.errors import DisplayError, InvalidSnapshot, MissingEngine
+from environments.game import FRAME_SIZE, Game, InputEvent
 from environments.task import ActionSpace, Task
 
 if TYPE_CHECKING:
     from environments.desktop import Desktop
 
 T = TypeVar("T")
+TAP_MS = 60
+"""The shortest time that a key is held in a game with a clock, in milliseconds of game time. Programs that poll
+their keyboard miss shorter taps (measured: 15 ms are seen half of the time, 30 ms always)."""
+_RELEASES = ("key_up", "button_up")
 
 
 def make_game(task: Task, space: ActionSpace) -> GameEnv:
-    """Build a game task; `task.params["game"]` names its class as `module:Class`."""
+    """Build a game task; `task.params["game"]` names its class as `module:Class`.
+
+    Raises:
+        MissingEngine: if the package that the game plays on is not installed.
+    """
     params = dict(task.params)
     module, _, name = params.pop("game").partition(":")
-    game: Game = getattr(importlib.import_module(module), name)(**params)
+    try:
+        game: Game = getattr(importlib.import_module(module), name)(**params)
+    except ModuleNotFoundError as error:
+        if not task.extra or error.name is None or error.name.startswith("environments"):
+            raise
+        raise MissingEngine(task.id, error.name, task.extra) from error
     return GameEnv(task, space, game)
 
 
@@ -37,8 +50,9 @@ class GameEnv(ArenaEnv):
 
     Semantic: the action goes to the rules. GUI: real keyboard and mouse events go to a real window
     on a private X display, what the window receives goes to the rules, and the observation is
-    grabbed from the screen. Either way one step lets one tick pass; only `wait` and `hold` let their
-    own duration pass, in whole ticks and one at least, in a game that has a clock.
+    grabbed from the screen. Either way one step lets one tick pass in a game that waits for its player.
+    In a game that has a clock it lasts as long as the action's own `ms`, in whole ticks, and never less
+    than a tap: one tick, or the whole ticks in `TAP_MS`, so that a game that polls its keys sees them.
     """
 
     action_space: TypedActions
@@ -90,12 +104,11 @@ class GameEnv(ArenaEnv):
         illegal: str | None = None
         if not self.game.over:
             if self.space == ActionSpace.GUI:
-                events = self._on_screen(lambda screen: screen.perform(parsed))
-                refusals = [self.game.on_input(event) for event in events]
-                illegal = next((reason for reason in refusals if reason), None)
+                illegal = self._take(self._on_screen(lambda screen: screen.perform(parsed)), parsed)
             else:
                 illegal = self.game.apply(parsed)
-            self._let_pass(parsed)
+                self._let_pass(parsed)
+            self.game.release()
         self._after_change()
         self._pending = rest
         reward = self.game.score() - before
@@ -170,10 +183,22 @@ class GameEnv(ArenaEnv):
         self.game.rng = rng
         self._after_change()
 
+    def _take(self, events: list[InputEvent], gesture: Any) -> str | None:
+        """Give the game what its window received; its first refusal. What is held at the end is held meanwhile."""
+        held = len(events)
+        while self.game.tick_ms and held and events[held - 1].kind in _RELEASES:
+            held -= 1
+        refusals = [self.game.on_input(event) for event in events[:held]]
+        self._let_pass(gesture)
+        refusals += [self.game.on_input(event) for event in events[held:]]
+        return next((reason for reason in refusals if reason), None)
+
     def _let_pass(self, action: Any) -> None:
-        duration_ms = getattr(action, "ms", 0) if self.space == ActionSpace.GUI else 0
+        """The time of one step: ticks of a game with a clock, else one turn."""
+        tick_ms = self.game.tick_ms
+        ticks = max(1, -(-TAP_MS // tick_ms), getattr(action, "ms", 0) // tick_ms) if tick_ms else 1
         self.game.tick()  # the winning move takes its tick too
-        for _ in range(duration_ms // self.game.tick_ms - 1 if self.game.tick_ms else 0):
+        for _ in range(ticks - 1):
             if self.game.over:
                 break
             self._reached |= self.game.reached() & self._declared

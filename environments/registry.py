@@ -7,7 +7,7 @@ import fnmatch
 import re
 
 from environments.errors import UnknownTask
-from environments.task import Task
+from environments.task import CATEGORIES, TIERS, Task
 
 _ID = re.compile(r"[a-z0-9_]+(/[a-z0-9_-]+)+-v\d+")
 _tasks: dict[str, Task] = {}
@@ -18,7 +18,7 @@ def register(task: Task) -> Task:
 
     Raises:
         ValueError: for a malformed or taken id or entry point, no way to act or no steps to do it in, milestones
-            that are declared twice or follow one that is not declared before them.
+            that are declared twice or follow one that is not declared before them, a game outside the taxonomy.
     """
     if not _ID.fullmatch(task.id):
         raise ValueError(f"task id {task.id!r} is not of the form 'family/name-vN' in lower case")
@@ -36,6 +36,9 @@ def register(task: Task) -> Task:
         raise ValueError(f"{task.id}: needs an action space and max_steps >= 1, has {task.spaces}, {task.max_steps}")
     if not all(task.entry_point.partition(":")):
         raise ValueError(f"{task.id}: entry point {task.entry_point!r} is not of the form 'module:callable'")
+    if task.id.startswith("games/") and (task.category not in CATEGORIES or task.tier not in TIERS):
+        wanted = f"a category of {', '.join(CATEGORIES)} and a tier of {', '.join(TIERS)}"
+        raise ValueError(f"{task.id}: a game has {wanted}; this one has {task.category!r}, {task.tier!r}")
     if task.tutorial_seed in task.public_seeds:
         raise ValueError(f"{task.id}: tutorial seed {task.tutorial_seed} is also a public seed")
     _tasks[task.id] = task

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from environments.env import ArenaEnv
 
 
+CATEGORIES = (
+    "markov-grid",
+    "non-real-time-linear",
+    "non-real-time-nonlinear",
+    "real-time-linear",
+    "real-time-nonlinear",
+)
+"""The categories of GameVerse's taxonomy: what the screen shows, whether time runs, whether there is one way."""
+TIERS = ("easy", "medium", "hard")
+
+
 class ActionSpace(StrEnum):
     """The three ways to act."""
 
@@ -59,8 +70,12 @@ class Task:
     tutorial_seed: int = 10_007
     """The seed on which the expert's tutorial is recorded; never a public seed."""
     category: str = ""
+    """For games one of `CATEGORIES`; free for others."""
     tier: str = ""
+    """For games one of `TIERS`."""
     tags: tuple[str, ...] = ()
+    extra: str = ""
+    """The extra of this package that brings the engine, if it is not one of the core's dependencies."""
 
     def make(self, space: ActionSpace | str) -> ArenaEnv:
         """Build the environment behind one action space.

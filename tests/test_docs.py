@@ -98,9 +98,9 @@ def lamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(task_registry, "_tasks", dict(task_registry._tasks))
     monkeypatch.setitem(sys.modules, "environments.games.lamps", None)  # restored at the end
     module("environments.games.lamps", game, tmp_path)
-    from environments.games import tasks
+    from environments.games.tasks import non_real_time_linear
 
-    exec(compile(task, "adding-a-game.md", "exec"), {**vars(tasks)})
+    exec(compile(task, "adding-a-game.md", "exec"), {**vars(non_real_time_linear)})
     contract.final_score.cache_clear()
     yield "games/lamps-v1"
 

@@ -100,10 +100,11 @@ class KeyUp(_Verb):
 
 
 class Hotkey(_Verb):
-    """Press several keys together, in order, and release them in reverse."""
+    """Press several keys together, in order, hold them for a while, and release them in reverse."""
 
     verb: Literal["hotkey"]
     keys: Annotated[list[Key], Field(min_length=2, max_length=4)]
+    ms: Milliseconds = 0
 
 
 class Wait(_Verb):
@@ -125,6 +126,6 @@ class GuiAction(
 
     move(x, y) - click(x, y, button=left|right|middle, count=1..3) - drag(x, y, to_x, to_y, button) -
     scroll(x, y, clicks) - type(text) - press(key) - hold(key, ms) - key_down(key) - key_up(key) -
-    hotkey(keys) - wait(ms). The field `verb` names the gesture, for example
+    hotkey(keys, ms) - wait(ms). The field `verb` names the gesture, for example
     {"verb": "press", "key": "up"} or {"verb": "click", "x": 320, "y": 240}.
     """

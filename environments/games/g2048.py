@@ -1,7 +1,7 @@
 """2048: slide all tiles, equal ones merge, a new one appears after every move.
 
-The rule of a move is gymnasium-2048's (MIT); its own episode is not used, because its random draws
-come from the environment's generator and it cannot be put back into an earlier state.
+The package gymnasium-2048 has the same game (all 28,561 lines of tiles up to 4,096 slide alike), but nails
+Gymnasium to a version that NetHack's package excludes, and its episodes cannot be put back to an earlier state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from gymnasium_2048.envs import TwentyFortyEightEnv
 from pydantic import BaseModel, ConfigDict
 
 from environments import drawing
@@ -25,8 +24,6 @@ Line = tuple[int, ...]
 Board = tuple[Line, ...]
 """Four rows of four exponents: 0 is an empty cell, 3 is the tile 8."""
 
-_PACKAGE_LEFT = 3
-"""gymnasium-2048's number for a move to the left."""
 _LOWEST_EXPONENT = 5
 """The tile 32, which nearly any player reaches: the zero of the score."""
 
@@ -196,9 +193,17 @@ def slide(board: Board, direction: Direction) -> Board:
 
 @lru_cache(maxsize=1 << 16)
 def _slide_left(line: Line) -> Line:
-    # Lines are few, and the expert slides thousands a move: remembered, the package's rule is fast.
-    board, _, _ = TwentyFortyEightEnv.apply_action(np.array([line], dtype=np.uint8), _PACKAGE_LEFT)
-    return tuple(int(exponent) for exponent in board[0])
+    # Lines are few, and the expert slides thousands a move: remembered, the rule costs nothing.
+    tiles: list[int] = []
+    mergeable = False
+    for exponent in line:
+        if exponent and mergeable and tiles[-1] == exponent:
+            tiles[-1] += 1
+            mergeable = False  # a tile merges once in a move
+        elif exponent:
+            tiles.append(exponent)
+            mergeable = True
+    return (*tiles, *[0] * (len(line) - len(tiles)))
 
 
 def _with_tile(board: Board, cell: tuple[int, int], exponent: int) -> Board:
