@@ -156,10 +156,13 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def _set_state(self, state: bytes) -> None:
         """Put back what `_get_state` returned."""
 
-    def render(self) -> Frame:
+    def render(self) -> Frame:  # type: ignore[override]  # Gymnasium 1.2 declares a type variable of its own
         """The main view, (H, W, 3) uint8."""
         frame: Frame = self.observe()[self.main_view]
         return frame
+
+    def close(self) -> None:
+        """End what the environment holds open; safe to repeat."""
 
     def snapshot(self) -> bytes:
         """The exact state, labelled with the task and the snapshot version."""
