@@ -46,11 +46,15 @@ class Limits(BaseModel):
 
 
 class Clock(BaseModel):
-    """How time passes in the world: not at all while the player thinks, or by a declared latency."""
+    """How time passes in the world while the player thinks: not at all, by a declared latency, or as on the wall.
+
+    Under `real-time` a game with a clock runs at its own rate until the answer is there, and a step lasts as long as
+    its game time. How long each answer took is recorded, and `arena verify` plays the episode again from that.
+    """
 
     model_config = _Strict
 
-    kind: Literal["stepped", "latency"] = "stepped"
+    kind: Literal["stepped", "latency", "real-time"] = "stepped"
     ms: Annotated[int, Field(ge=0, le=600_000)] = 0
     """For `latency`: milliseconds that the world runs on before each action."""
 
@@ -62,7 +66,7 @@ class Clock(BaseModel):
     @model_validator(mode="after")
     def _latency_needs_ms(self) -> Clock:
         if (self.kind == "latency") != (self.ms > 0):
-            raise ValueError("clock 'latency' needs ms > 0, and 'stepped' takes none")
+            raise ValueError("clock 'latency' needs ms > 0, and 'stepped' and 'real-time' take none")
         return self
 
 

@@ -13,6 +13,7 @@ from agents.agent import Agent, Briefing, Decision
 from agents.calls import ModelCall
 from agents.errors import BudgetExceeded, ProviderError
 from agents.gateway import Budget
+from arena.clocks import clock_of
 from arena.errors import NotReproduced
 from arena.experiment import Limits
 from arena.identity import derived_seed
@@ -144,6 +145,7 @@ class Play:
         self._recorder = recorder
         self._supervisor = supervisor
         self._limits = Limits.model_validate(attempt.spec["limits"])
+        self._clock = clock_of(attempt.spec["clock"], env, agent)
         self._time = _Timeline()
         self._budget = _Budget(self._limits)
         self._observation: Mapping[str, Any]
@@ -186,14 +188,16 @@ class Play:
 
     def _play_step(self) -> Ending | None:
         started = time.perf_counter()
+        if self._supervisor:
+            self._time.keep(self._env)
         try:
-            decision = self._agent.act(self._observation)
+            decision, world_ms = self._clock.think(self._observation)
         except ProviderError as error:
             self._recorder.failed_calls(error.calls, self._time.index)
             outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
             return Ending(outcome, f"{type(error).__name__}: {error}")
         thought = time.perf_counter()
-        step, ended = self._carry_out(decision)
+        step, ended = self._carry_out(decision, world_ms)
         step.think_s, step.env_s = thought - started, time.perf_counter() - thought
         self._budget.spend(decision, step, step.think_s + step.env_s)
         self._recorder.see(self._env, self._observation, step.index)
@@ -208,15 +212,11 @@ class Play:
             self._recorder.see(self._env, self._observation, step.index)
         return ended
 
-    def _carry_out(self, decision: Decision) -> tuple[Step, Ending | None]:
-        """Let the world answer a decision; a decision without an action changes nothing."""
+    def _carry_out(self, decision: Decision, world_ms: int) -> tuple[Step, Ending | None]:
+        """Let the world answer a decision that it waited for; a decision without an action changes nothing."""
         env, timeline = self._env, self._time
-        if self._supervisor:
-            timeline.keep(env)
-        world_ms = int(self._attempt.spec["clock"]["ms"])
-        terminated = truncated = False
-        if world_ms:
-            terminated = env.advance(world_ms)  # the world may end while the player thinks
+        terminated = env.advance(0) if world_ms else False  # the world may have ended while the player thought
+        truncated = False
         step = Step(
             episode_id=self._recorder.episode_id,
             index=timeline.index,
@@ -289,8 +289,12 @@ class Play:
         forks = {fork.at_step: fork for fork in self._recorder.recorded_forks()}
         for row in self._recorder.recorded_steps():
             decision = _as_decision(row)
+            if self._supervisor:
+                self._time.keep(self._env)
             self._agent.replay(self._observation, decision)
-            step, ended = self._carry_out(decision)
+            if row.world_ms:
+                self._env.advance(row.world_ms)
+            step, ended = self._carry_out(decision, row.world_ms)
             recorded = (row.status, row.reason, row.reward, row.score, row.frame)
             replayed = (step.status, step.reason, step.reward, step.score, step.frame)
             if replayed != recorded:

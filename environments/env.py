@@ -124,6 +124,17 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
         """
         return False
 
+    @property
+    def clock_ms(self) -> int:
+        """Game time since the start of the episode in milliseconds; 0 in a world that waits for its player."""
+        return 0
+
+    def refresh(self) -> None:
+        """Show the present moment on the screen, for a world that has one and runs while nobody acts."""
+
+    on_tick: Callable[[], None] | None = None
+    """Called after every tick of a step, by worlds with a clock: whoever lets them run in real time waits here."""
+
     def telemetry(self) -> dict[str, Any]:
         """What a robot's own sensors tell now, as JSON values; nothing for worlds without a robot."""
         return {}

@@ -70,6 +70,8 @@ class GameEnv(ArenaEnv):
         self._declared = frozenset(milestone.id for milestone in task.milestones)
         self._owed_ms = 0
         """Time that `advance` was given and that is not yet a whole tick."""
+        self._ticks = 0
+        """Ticks of a game with a clock since the episode began."""
 
     @property
     def main_view(self) -> str:
@@ -82,7 +84,7 @@ class GameEnv(ArenaEnv):
         # A generator of its own: what a wrapper draws from `np_random` must not move the game.
         self.game.reset(np.random.default_rng(self.np_random.integers(2**63)))
         self._reached = set()
-        self._owed_ms = 0
+        self._owed_ms = self._ticks = 0
         self._after_change()
         return self.observe(), {"illegal": None}
 
@@ -126,8 +128,21 @@ class GameEnv(ArenaEnv):
             if self.game.over:
                 break
             self.game.tick()
+            self._ticks += 1
             self._after_change()
+        if self.game.over:
+            self._owed_ms = 0  # nothing will come of it, and equal ends are to be equal states
         return self.game.over
+
+    @property
+    def clock_ms(self) -> int:
+        """Game time since the start of the episode; 0 for a game that waits for its player."""
+        return self._ticks * (self.game.tick_ms or 0)
+
+    def refresh(self) -> None:
+        """Show the present picture in the window, behind the GUI space."""
+        if self.space == ActionSpace.GUI:
+            self._on_screen(lambda screen: None)
 
     def observe(self) -> Views:
         """The frame: drawn by the engine, or grabbed from the screen that shows it."""
@@ -167,7 +182,7 @@ class GameEnv(ArenaEnv):
             "game": self.game.state(),
             "rng": self.game.rng.bit_generator.state,
             "reached": sorted(self._reached),
-            "owed_ms": self._owed_ms,
+            "clock": [self._ticks, self._owed_ms],
         }
         return json.dumps(state, sort_keys=True).encode()
 
@@ -176,7 +191,8 @@ class GameEnv(ArenaEnv):
         try:
             saved = json.loads(state)
             rng.bit_generator.state = saved["rng"]
-            self._reached, self._owed_ms = set(saved["reached"]), int(saved["owed_ms"])
+            self._reached = set(saved["reached"])
+            self._ticks, self._owed_ms = (int(number) for number in saved["clock"])
             self.game.load(saved["game"])
         except (ValueError, TypeError, LookupError) as error:
             raise InvalidSnapshot(f"{self.task.id}: the snapshot's body is damaged: {error!r:.200}") from error
@@ -197,12 +213,19 @@ class GameEnv(ArenaEnv):
         """The time of one step: ticks of a game with a clock, else one turn."""
         tick_ms = self.game.tick_ms
         ticks = max(1, -(-TAP_MS // tick_ms), getattr(action, "ms", 0) // tick_ms) if tick_ms else 1
-        self.game.tick()  # the winning move takes its tick too
+        self._tick()  # the winning move takes its tick too
         for _ in range(ticks - 1):
             if self.game.over:
                 break
             self._reached |= self.game.reached() & self._declared
-            self.game.tick()
+            self._tick()
+
+    def _tick(self) -> None:
+        self.game.tick()
+        if self.game.tick_ms:  # turns are no time, and the GUI may need several gestures for one of them
+            self._ticks += 1
+            if self.on_tick is not None:
+                self.on_tick()
 
     def _after_change(self) -> None:
         self._reached |= self.game.reached() & self._declared

@@ -1,12 +1,13 @@
-"""`arena runs`, `arena leaderboard` and `arena show`: reading what was recorded."""
+"""`arena runs`, `arena leaderboard`, `arena show` and `arena verify`: reading and checking what was recorded."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Annotated, Any
 
 import typer
+from rich.progress import track
 from rich.table import Table
 
 from arena.cli.common import (
@@ -14,6 +15,7 @@ from arena.cli.common import (
     AsJson,
     Database,
     console,
+    errors,
     leaderboard_table,
     listing,
     location,
@@ -21,8 +23,9 @@ from arena.cli.common import (
     print_json,
 )
 from arena.leaderboard import leaderboard
-from storage.errors import RunBusy
-from storage.models import Base, Run
+from arena.verification import verify
+from storage.errors import RunBusy, UnknownRow
+from storage.models import Base, Episode, Run
 from storage.store import Store
 
 
@@ -31,6 +34,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("runs")(list_runs)
     app.command("leaderboard")(show_leaderboard)
     app.command("show")(show_episode)
+    app.command("verify")(verify_episodes)
 
 
 def list_runs(database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
@@ -116,6 +120,45 @@ def show_episode(
         numbers = (str(step.index), str(step.branch), f"{step.score:.1f}")
         table.add_row(*numbers, step.status, plain(_action(step.action)), plain(said))
     console.print(table)
+
+
+def verify_episodes(
+    record: Annotated[str, typer.Argument(help="Episode or run id, or its beginning.", show_default=False)],
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play recorded episodes again and compare every step: does the record lead to its result?
+
+    Exits with 1 if any of them differs.
+    """
+    with location(database, artifacts).open() as store:
+        episodes = _recorded(store, record)
+        checked = [
+            verify(store, episode) for episode in track(episodes, "Playing again", console=errors, transient=True)
+        ]
+    if as_json:
+        print_json([{**asdict(result), "holds": result.holds} for result in checked])
+    else:
+        table = listing("episode", "steps", "result", whole=("episode", "steps"))
+        for result in checked:
+            told = "\n".join(result.differences) or (f"skipped: {result.skipped}" if result.skipped else "as recorded")
+            table.add_row(result.episode, str(result.steps), plain(told))
+        console.print(table)
+        holding = sum(result.holds for result in checked)
+        skipped = sum(bool(result.skipped) for result in checked)
+        console.print(f"{holding} as recorded, {len(checked) - holding - skipped} different, {skipped} skipped")
+    if any(result.differences for result in checked):
+        raise typer.Exit(1)
+
+
+def _recorded(store: Store, record: str) -> list[Episode]:
+    """The episodes of a run, or the one episode."""
+    try:
+        run = store.run(record)
+    except UnknownRow:
+        return [store.episode(record)]
+    return store.episodes(run.id)
 
 
 def _action(value: Any) -> str:

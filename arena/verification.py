@@ -1,0 +1,104 @@
+"""Playing recorded episodes again: does the record lead to the result that it claims?
+
+Whatever the clock was, a record replays under the latency model: the world is advanced by the time that it was
+recorded to have passed before each action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import environments
+from environments.env import ArenaEnv
+from environments.errors import EnvironmentsError
+from storage.models import Episode, Step
+from storage.store import Store
+
+_TOLERATED = 5
+"""Differences after which an episode is not looked at any further: one leads to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of playing one episode again."""
+
+    episode: str
+    steps: int
+    """Steps that were played again."""
+    differences: tuple[str, ...] = ()
+    """What is not as recorded, in order; none means that the record holds."""
+    skipped: str = ""
+    """Why it was not played again at all, or empty."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything was played again and nothing differs."""
+        return not self.differences and not self.skipped
+
+
+def verify(store: Store, episode: Episode) -> Verification:
+    """Play an episode again from its rows and compare status, reward and score of every step, and the final state.
+
+    Args:
+        store: Where it was recorded.
+        episode: A finished episode; others are skipped with the reason.
+    """
+    if episode.status == "running":
+        return Verification(episode.id, 0, skipped="it is not finished")
+    if episode.state_hash is None:
+        return Verification(episode.id, 0, skipped=f"it ended as {episode.outcome}, without a final state")
+    try:
+        env = environments.make(episode.task_id, episode.space)
+    except EnvironmentsError as error:
+        return Verification(episode.id, 0, skipped=str(error))
+    try:
+        rows = store.steps(episode.id)
+        differences = list(_differences(store, episode, rows, env))
+    finally:
+        env.close()
+    return Verification(episode.id, len(rows), tuple(differences))
+
+
+def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv) -> Iterator[str]:
+    fault = episode.spec["fault"]
+    env.reset(seed=episode.seed, options={"fault": fault} if fault else None)
+    forks = {fork.at_step: fork.to_step for fork in store.interventions(episode.id)}
+    snapshots: dict[int, bytes] = {}
+    found = 0
+    for row in rows:
+        if forks:
+            snapshots[row.index] = env.snapshot()
+        replayed = _step(env, row)
+        recorded = {"status": row.status, "reward": row.reward, "score": row.score}
+        wrong = {name: value for name, value in recorded.items() if replayed[name] != value}
+        for name, value in wrong.items():
+            yield f"step {row.index}: {name} was {value!r} and is {replayed[name]!r}"
+        found += len(wrong)
+        if found >= _TOLERATED:
+            return
+        if row.index in forks:
+            env.restore(snapshots[forks[row.index]])
+    for name, was, now in (
+        ("state", episode.state_hash, env.state_hash()),
+        ("score", episode.score, env.score()),
+        ("success", episode.success, env.success()),
+    ):
+        if was != now:
+            yield f"end: {name} was {was!r} and is {now!r}"
+    reached = {truth.milestone_id for truth in store.truths(episode.id)}
+    missing = env.milestones() - reached
+    if missing or (not forks and reached - env.milestones()):
+        yield f"end: milestones were {sorted(reached)} and are {sorted(env.milestones())}"
+
+
+def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:
+    """Play one recorded step; what a row would say of it now."""
+    if row.world_ms:
+        env.advance(row.world_ms)
+    told: dict[str, Any] = {"status": row.status, "reward": 0.0}
+    if row.action is not None:
+        _, reward, _, _, info = env.step(row.action)
+        told = {"status": "illegal" if info["illegal"] else "ok", "reward": float(reward)}
+    return {**told, "score": env.score()}
