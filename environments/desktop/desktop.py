@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from environments.actions.gui import (
     Wait,
 )
 from environments.desktop.check import check
+from environments.desktop.launch import Launch
 from environments.desktop.process import WorkerProcess
 from environments.env import Frame
 from environments.errors import DisplayError
@@ -58,9 +59,12 @@ class Desktop:
     """
 
     def __init__(self, size: tuple[int, int], title: str, *, tap_ms: int = 0, timeout_s: float = 20.0) -> None:
+        self._open(size, title, tap_ms, timeout_s, None)
+
+    def _open(self, size: tuple[int, int], title: str, tap_ms: int, timeout_s: float, launch: Launch | None) -> None:
         self.size = size
         try:
-            self._worker = WorkerProcess(size, title, tap_ms, timeout_s)
+            self._worker = WorkerProcess(size, title, tap_ms, timeout_s, launch)
         except DisplayError as error:
             raise DisplayError("; ".join([str(error), *check()])) from None
         width, height = size
@@ -103,11 +107,14 @@ class Desktop:
             ValueError: for a position outside the screen.
             DisplayError: if the display died, or a text did not arrive as it was typed.
         """
+        return [InputEvent(*event) for event in self._worker.ask("perform", gesture=self._fields(gesture))]
+
+    def _fields(self, gesture: Gesture) -> dict[str, Any]:
         fields = gesture.model_dump(mode="json")
         for axis, limit in zip(("x", "y", "to_x", "to_y"), self.size * 2, strict=True):
             if fields.get(axis, 0) >= limit:
                 raise ValueError(f"{axis}: {fields[axis]} is outside the screen of {self.size[0]}x{self.size[1]}")
-        return [InputEvent(*event) for event in self._worker.ask("perform", gesture=fields)]
+        return fields
 
     def grab(self) -> Frame:
         """What is on the screen, (H, W, 3) uint8 RGB, contiguous, without the pointer.
@@ -139,3 +146,63 @@ class Desktop:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Ran(NamedTuple):
+    """How a program ran during one call."""
+
+    ms: int
+    """For how long, in milliseconds of wall time."""
+    status: int | None
+    """Its exit status if it has ended, as `subprocess` counts them: negative for a signal."""
+
+
+class ProgramDesktop(Desktop):
+    """A private display on which a program of somebody else's has the screen, stopped between the calls.
+
+    There is no window of ours: `play` takes the place of `perform` and `show`. The display passes its input test
+    before the program starts. The program is killed with the display, however either ends.
+
+    Args:
+        size: width and height of the screen, in pixels.
+        title: of the window of the input test.
+        launch: what to start.
+        tap_ms: how long a tapped key or button stays down, in milliseconds of wall time.
+        timeout_s: how long any one call may take, in seconds, beyond the time that the program is to run.
+
+    Raises:
+        DisplayError: if the display or the program does not start.
+    """
+
+    def __init__(
+        self, size: tuple[int, int], title: str, launch: Launch, *, tap_ms: int = 80, timeout_s: float = 30.0
+    ) -> None:
+        self._open(size, title, tap_ms, timeout_s, launch)
+
+    @property
+    def program(self) -> int:
+        """Process id of the program."""
+        return self._worker.program
+
+    def play(self, gesture: Gesture | None, *, least_ms: int, most_ms: int) -> Ran:
+        """Let the program run for a while, with a gesture at the beginning, and stop it again.
+
+        Args:
+            gesture: what the player does; None lets time pass.
+            least_ms: how long it runs at least, in milliseconds; a key of `key_down` is released then.
+            most_ms: how long it may go on after that until its picture stands still.
+
+        Raises:
+            ValueError: for a position outside the screen.
+            DisplayError: if the display died.
+        """
+        fields = None if gesture is None else self._fields(gesture)
+        return Ran(*self._worker.ask("play", gesture=fields, least_ms=least_ms, most_ms=most_ms))
+
+    def perform(self, gesture: Gesture) -> list[InputEvent]:
+        """Not offered: a program does not tell what it received."""
+        raise NotImplementedError("a program's display is played with `play`")
+
+    def show(self, frame: Frame) -> None:
+        """Not offered: the screen belongs to the program."""
+        raise NotImplementedError("a program's display shows what the program paints")

@@ -7,14 +7,17 @@ import json
 import mmap
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import weakref
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from environments.desktop.launch import Launch
 from environments.desktop.xvfb import describe_exit, last_line, remove_leftovers
 from environments.errors import DisplayError
 
@@ -35,12 +38,15 @@ class WorkerProcess:
         title: title of the window.
         tap_ms: how long a tap stays down, in milliseconds.
         timeout_s: how long any answer may take, in seconds (the start: 30 s).
+        launch: a program that gets the screen in place of our window, and its own time to start.
 
     Raises:
         DisplayError: if no working display came about; says why.
     """
 
-    def __init__(self, size: tuple[int, int], title: str, tap_ms: int, timeout_s: float) -> None:
+    def __init__(
+        self, size: tuple[int, int], title: str, tap_ms: int, timeout_s: float, launch: Launch | None = None
+    ) -> None:
         self._asked = 0
         self._failure: str | None = None
         width, height = size
@@ -51,8 +57,9 @@ class WorkerProcess:
         """The picture on its way in or out: (height, width) pixels of four bytes, blue first."""
         # Whole messages, never torn ones: an interrupt in the middle of `recv` loses nothing.
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._channel.settimeout(_START_S)
+        self._channel.settimeout(_START_S + (launch.start_s if launch else 0.0))
         options = {"size": size, "title": title, "tap_ms": tap_ms, "parent": os.getpid()}
+        options["launch"] = asdict(launch) if launch else None
         options |= {"channel": theirs.fileno(), "picture": picture}
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_WORKER), json.dumps(options)],
@@ -65,7 +72,10 @@ class WorkerProcess:
         theirs.close()
         os.close(picture)
         self._server: list[int] = []
-        self.close = weakref.finalize(self, _end, os.getpid(), self._process, self._channel, self._log, self._server)
+        scratch = launch.scratch if launch else ""
+        self.close = weakref.finalize(
+            self, _end, os.getpid(), self._process, self._channel, self._log, self._server, scratch
+        )
         """End worker and server; safe to repeat, and called at interpreter exit."""
         self._server += self._receive()
         self._channel.settimeout(timeout_s)
@@ -74,6 +84,11 @@ class WorkerProcess:
     def pids(self) -> tuple[int, int]:
         """Process ids of the worker and of its Xvfb."""
         return self._process.pid, self._server[1]
+
+    @property
+    def program(self) -> int:
+        """Process id of the program, 0 where there is none."""
+        return self._server[2]
 
     @property
     def number(self) -> int:
@@ -132,8 +147,15 @@ class WorkerProcess:
         return DisplayError(self._failure)
 
 
-def _end(owner: int, process: subprocess.Popen[bytes], channel: socket.socket, log: int, server: list[int]) -> None:
-    """End the worker politely, then its whole session by force, and remove what a dead server left."""
+def _end(
+    owner: int,
+    process: subprocess.Popen[bytes],
+    channel: socket.socket,
+    log: int,
+    server: list[int],
+    scratch: str,
+) -> None:
+    """End the worker politely, then its whole session by force, and remove what a dead server or program left."""
     if os.getpid() != owner:  # a fork of the owner: the desktop is not its own to end
         return
     channel.close()
@@ -143,15 +165,24 @@ def _end(owner: int, process: subprocess.Popen[bytes], channel: socket.socket, l
     process.wait()
     os.close(log)
     if server:
-        number, pid = server
+        number, pid, _ = server
         _wait_for_end(pid)
         remove_leftovers(number)
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _kill_session(process: subprocess.Popen[bytes]) -> None:
     # The session outlives its leader as long as Xvfb runs, and its number is not given away.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    # A program has a group of its own in this session; it may even be stopped, and notice nothing.
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                session = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
+                if session == process.pid:
+                    os.kill(int(folder.name), signal.SIGKILL)
 
 
 def _wait_for_end(pid: int) -> None:

@@ -49,6 +49,11 @@ class Window:
         self._window.set_input_focus(X.RevertToNone, X.CurrentTime)
         display.sync()
 
+    def close(self) -> None:
+        """Leave the screen to others."""
+        self._window.destroy()
+        self._display.sync()
+
     def paint(self, pixels: memoryview) -> None:
         """Put a whole picture on the screen, (height, width) pixels of four bytes, blue first."""
         stride = self._width * 4

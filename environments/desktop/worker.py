@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from environments.desktop.hands import Hands
-    from environments.desktop.window import Event
+    from environments.desktop.program import ProgramHost
     from environments.desktop.xvfb import Xvfb
 
 _GRACE_S = 2.0
@@ -50,12 +52,32 @@ class Desk:
         self._pixels = pixels
         self._display = Display()
         self._window = Window(self._display, size, title)
+        self._host: ProgramHost | None = None
         self._hands: Hands = Hands(self._window, self._display, tap_ms / 1000)
         self._eyes = mss.MSS()
 
-    def answer(self, request: dict[str, Any]) -> list[Event]:
-        """Carry out one request; only gestures have an answer, the events that the window received."""
+    def give_to_program(self, launch: dict[str, Any], ends: list[Callable[[], None]]) -> int:
+        """Put a program in the place of our window; its process id. How to end it is put into `ends`.
+
+        Raises:
+            ProgramLost: if it does not start.
+        """
+        from environments.desktop.launch import Launch
+        from environments.desktop.program import ProgramHost
+
+        self._window.close()
+        self._hands.reach_for_a_program()
+        size = (self._width, self._height)
+        self._host = ProgramHost(Launch(**launch), self._display, size, self._hands, self._look)
+        ends.insert(0, self._host.end)  # before it starts: a start may fail half way
+        self._host.start()
+        return self._host.pid
+
+    def answer(self, request: dict[str, Any]) -> list[Any]:
+        """Carry out one request; only gestures have an answer: what the window received, or how the program ran."""
         match request["do"]:
+            case "play" if self._host:
+                return self._host.play(request["gesture"], request["least_ms"], request["most_ms"])
             case "perform":
                 return self._hands.perform(request["gesture"])
             case "show":
@@ -63,13 +85,16 @@ class Desk:
             case "grab":
                 # This round trip notices a dead server, about which MSS may not say a word.
                 self._display.sync()
-                area = {"left": 0, "top": 0, "width": self._width, "height": self._height}
-                self._pixels[:] = self._eyes.grab(area).raw
+                self._pixels[:] = self._look()
             case "echo":
                 self._display.sync()
             case other:
                 raise ValueError(f"unknown request {other!r}")
         return []
+
+    def _look(self) -> bytes:
+        area = {"left": 0, "top": 0, "width": self._width, "height": self._height}
+        return bytes(self._eyes.grab(area).raw)
 
     def input_test(self) -> None:
         """Press, type, click and scroll once: whoever gets a desktop gets one that works.
@@ -106,19 +131,23 @@ def main(argument: str) -> int:
     except ServerError as error:
         channel.send(json.dumps({"error": str(error)}).encode())
         return 1
-    threading.Thread(target=_end_with_parent, args=(options["parent"], server), daemon=True).start()
+    ends: list[Callable[[], None]] = [server.stop]
+    """How to end what was started, the latest first."""
+    threading.Thread(target=_end_with_parent, args=(options["parent"], ends), daemon=True).start()
     try:
-        return _serve(channel, server, options)
+        return _serve(channel, server, options, ends)
     finally:
-        server.stop()
+        for end in ends:
+            end()
 
 
-def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int:
+def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any], ends: list[Callable[[], None]]) -> int:
     # These imports take about as long as the server needs to start, which it does meanwhile.
     from mss.exception import ScreenShotError
     from Xlib.error import ConnectionClosedError, DisplayError
 
     from environments.desktop.hands import GestureLost
+    from environments.desktop.launch import ProgramLost
     from environments.desktop.xvfb import ServerError
 
     xlib_errors = (ConnectionClosedError, DisplayError, *_XLIB_TRIPS)
@@ -130,24 +159,27 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any]) -> int
         pixels = memoryview(mmap.mmap(options["picture"], width * height * 4))
         desk = Desk((width, height), options["title"], options["tap_ms"], pixels)
         desk.input_test()
-        channel.send(json.dumps({"id": 0, "answer": [server.number, server.pid]}).encode())
+        program = 0
+        if options["launch"] is not None:
+            program = desk.give_to_program(options["launch"], ends)
+        channel.send(json.dumps({"id": 0, "answer": [server.number, server.pid, program]}).encode())
         while message := channel.recv(1 << 20):
             request = json.loads(message)
             channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
-    except (OSError, ScreenShotError, ServerError, GestureLost, *xlib_errors) as error:
+    except (OSError, ScreenShotError, ServerError, GestureLost, ProgramLost, *xlib_errors) as error:
         reason = server.obituary()
         if reason is None:
             if isinstance(error, _XLIB_TRIPS):
                 raise
-            reason = f"{type(error).__name__}: {error}"
+            reason = str(error) if isinstance(error, ProgramLost) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):  # the parent may have closed meanwhile, which is no failure of ours
             channel.send(json.dumps({"id": request["id"], "error": reason}).encode())
         return 1
     return 0
 
 
-def _end_with_parent(parent: int, server: Xvfb) -> None:
-    """Wait for the end of the parent, then end this process and its server, even if they hang.
+def _end_with_parent(parent: int, ends: list[Callable[[], None]]) -> None:
+    """Wait for the end of the parent, then end this process and all that it started, even if they hang.
 
     The closing channel says the same, but only to a worker that is listening, and not while some
     forked sibling still holds the other end open. PR_SET_PDEATHSIG would not do: it fires when the
@@ -160,7 +192,8 @@ def _end_with_parent(parent: int, server: Xvfb) -> None:
     except OSError:  # a kernel or a sandbox without pidfd
         while os.getppid() == parent:
             time.sleep(0.2)
-    server.stop()
+    for end in ends:
+        end()
     time.sleep(_GRACE_S)  # the main thread notices by itself, unless it hangs
     os._exit(1)
 
