@@ -94,11 +94,11 @@ class Metro(Game):
     def __init__(
         self,
         target: int = 80,
-        stations: int = 10,
+        stations: int = 9,
         tunnels: int = 4,
         day_s: int = 240,
         patience_s: int = 30,
-        opens_every_s: int = 16,
+        opens_every_s: int = 18,
         busy: tuple[float, float] = (0.035, 0.065),
     ) -> None:
         """`busy` is the probability of a new passenger in a tick, at the start and at the end of the day.

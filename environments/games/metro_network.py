@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import dist
 from typing import Any
 
@@ -30,6 +30,8 @@ TRAIN_SEATS = 6
 SPEED_PX = 8.0
 """Pixels that a train runs in one tick."""
 DWELL_TICKS = 5
+CLEARANCE_PX = 18
+"""Least distance between a station and a track that does not call there."""
 NEVER = 99
 NO_STATION = "a track begins and ends at stations that are on the map"
 SAME_STATION = "a track joins two different stations"
@@ -295,13 +297,29 @@ def _stations(rng: np.random.Generator, river: list[Point], opening: Sequence[in
         if len(stations) == len(opening):
             break
         index = len(stations)
-        x, y = int(rng.integers(left + 32, right - 84)), int(rng.integers(top + 32, bottom - 32))
-        room = all(dist((x, y), s.place) >= 72 and (abs(y - s.y) > 36 or abs(x - s.x) > 104) for s in stations)
-        if not room or min(_from_segment((x, y), p, q) for p, q in pairwise(river)) < 40:
+        x, y = int(rng.integers(left + 32, right - 96)), int(rng.integers(top + 32, bottom - 32))
+        if not _fits((x, y), [station.place for station in stations], river):
             continue
         common = firsts[index] if index < len(firsts) else COMMON[int(rng.choice(3, p=(0.5, 0.3, 0.2)))]
         stations.append(Station(x, y, RARE.get(index, common), opening[index]))
     return stations
+
+
+def _fits(place: Point, others: list[Point], river: list[Point]) -> bool:
+    """Whether a station has room there for itself and its queue, and lies on no track between two others."""
+    if min(_from_segment(place, p, q) for p, q in pairwise(river)) < 34:
+        return False
+    if any(dist(place, other) < 66 or _queues_meet(place, other) for other in others):
+        return False
+    # A track that runs under a station without calling there would look as if it did.
+    return all(
+        min(_from_segment(place, a, b), _from_segment(a, place, b), _from_segment(b, place, a)) >= CLEARANCE_PX
+        for a, b in combinations(others, 2)
+    )
+
+
+def _queues_meet(a: Point, b: Point) -> bool:
+    return abs(a[1] - b[1]) <= 30 and abs(a[0] - b[0]) <= 108
 
 
 def _intersect(a: Point, b: Point, p: Point, q: Point) -> bool:

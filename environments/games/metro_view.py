@@ -245,12 +245,12 @@ def _draw_waiting(canvas: Canvas, city: City, index: int) -> None:
     shown = station.waiting[:MOST_WAITING]
     for position, wanted in enumerate(shown):
         row, column = divmod(position, 6)
-        x, y = station.x + 27 + 11 * column, station.y - 6 + 12 * row
+        x, y = station.x + 33 + 11 * column, station.y - 6 + 12 * row
         canvas.disc(x, y, 6, drawing.CARD)
         _shape(canvas, wanted, x, y, 4, drawing.INK)
     if len(station.waiting) > MOST_WAITING:
         more = f"+{len(station.waiting) - MOST_WAITING}"
-        canvas.text(station.x + 22, station.y + 12, more, 11, drawing.RED, bold=True)
+        canvas.text(station.x + 28, station.y + 12, more, 11, drawing.RED, bold=True)
 
 
 def _draw_train(canvas: Canvas, city: City, name: str, line: Line) -> None:

@@ -28,7 +28,7 @@ register(
             ("target", "80 passengers are delivered, and the game says so."),
         ),
         max_steps=170,
-        params={"game": "environments.games.metro:Metro", "target": 80, "stations": 10, "tunnels": 4},
+        params={"game": "environments.games.metro:Metro", "target": 80, "stations": 9, "tunnels": 4},
         category="real-time-nonlinear",
         tier="easy",
         tags=("timed", "planning"),
