@@ -286,7 +286,7 @@ def detail_lines(paragraphs: tuple[str, ...], y: int, size: int) -> list[tuple[i
         for line in wrap(paragraph, size, DETAILS[2] - DETAILS[0] - 22):
             placed.append((y, line))
             y += size + 3
-        y += 6
+        y += 5
     return placed
 
 
