@@ -103,6 +103,10 @@ class Canvas:
         mask = _polygon(tuple((x - left, y - top) for x, y in points))
         self._image.paste(fill, (left, top), mask)
 
+    def picture(self, x: int, y: int, pixels: Frame) -> None:
+        """Put a picture, (height, width, 3) uint8, with its top left corner at (x, y)."""
+        self._image.paste(Image.fromarray(pixels), (x, y))
+
     def text(
         self,
         x: float,

@@ -35,3 +35,63 @@ register(
         tags=("grid", "timed"),
     )
 )
+
+register(
+    Task(
+        id="games/invaders-v1",
+        title="Space Invaders",
+        goal=(
+            "Shoot the invaders and score 600 points before you lose your last life. The left and right arrow keys move"
+            " the cannon, the space bar fires; one shot is in the air at a time, and time runs on. Bombs take a life,"
+            " and invaders that land end the game."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=ladder(
+            ("first-hit", "The first invader is shot, and the points say so."),
+            *((f"points-{points}", f"At least {points} points are scored.") for points in range(100, 600, 100)),
+            ("points-600", "All 600 points are scored, and the game says so."),
+        ),
+        max_steps=150,
+        params={"game": "environments.games.invaders:Invaders", "target": 600},
+        category="real-time-linear",
+        tier="medium",
+        tags=("packaged", "timed"),
+        extra="atari",
+    )
+)
+
+register(
+    Task(
+        id="games/corridor-v1",
+        title="Corridor",
+        goal=(
+            "Shoot at least four of the guards, then take the armour at the far end of the corridor. The guards stand in"
+            " niches on both sides and shoot at sight; one hit kills a guard. The up and down arrow keys walk, left"
+            " and right turn, A and D step aside, Ctrl fires. The game ends when the armour is taken, or with your"
+            " death."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            *ladder(
+                ("guard-1", "The first guard is shot, and the count says so."),
+                ("guard-2", "Two guards are shot."),
+                ("guards-enough", "Four guards are shot."),
+            ),
+            *ladder(
+                ("niches-1", "The player has come between the first two niches."),
+                ("niches-2", "The player has come between the second two niches, near the middle of the corridor."),
+                ("half-way", "At least half of the way to the armour is behind the player."),
+                ("niches-3", "The player has come between the last two niches."),
+            ),
+            Milestone("armour", "The armour is taken, and the game says so.", after=("guards-enough", "niches-3")),
+        ),
+        max_steps=100,
+        params={"game": "environments.games.corridor:Corridor", "skill": 3, "needed": 4},
+        category="real-time-linear",
+        tier="hard",
+        tags=("packaged", "timed", "3d"),
+        extra="doom",
+    )
+)
