@@ -31,3 +31,32 @@ register(
         tags=("grid", "navigation"),
     )
 )
+
+register(
+    Task(
+        id="games/slingshot-v1",
+        title="Slingshot",
+        goal=(
+            "Knock all imps out of the fort, with as few stones as you can. Drag the stone in the pouch of the sling"
+            " back and let go: it flies the opposite way, and the longer the pull, the faster. What a stone, a fall or"
+            " a falling block hits hard is out; wood can break. The last flight stays on the picture."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=ladder(
+            ("thrown", "The first stone has been thrown."),
+            ("struck", "A stone has hit the fort, or an imp is out."),
+            ("out-1", "An imp is out."),
+            ("out-2", "Two imps are out."),
+            ("out-3", "Three imps are out."),
+            ("out-4", "Four imps are out."),
+            ("all-out", "All five imps are out, and the game says so."),
+        ),
+        max_steps=12,
+        params={"game": "environments.games.slingshot:Slingshot", "imps": 5, "stones": 5, "par": 2},
+        category="non-real-time-linear",
+        tier="medium",
+        tags=("physics",),
+        extra="games",
+    )
+)
