@@ -4,12 +4,16 @@
     ├── UnknownTask            no such task id (also a LookupError)
     ├── UnsupportedSpace       the task does not offer that action space
     ├── MissingEngine          a package that the task plays on is not installed
+    │   └── MissingProgram     a system program that the task is played in is not installed
+    ├── Irreversible           the world cannot be copied or taken back (also a NotImplementedError)
+    ├── NoExpert               the task has no scripted expert (also a NotImplementedError)
     ├── InvalidAction          an action that the space's schema refuses
     ├── InvalidSnapshot        bytes that this environment did not write
     ├── StaleObservation       an observation read after the world has moved on
     └── InfrastructureError    the machine's fault, never the player's: re-run
         ├── DisplayError       the private X display or its window died
-        └── RenderError        no usable OpenGL
+        ├── RenderError        no usable OpenGL
+        └── EngineError        the program that is a game's engine died
 
 Catch `InfrastructureError` to decide on a re-run; everything else is a bug or bad input.
 """
@@ -41,6 +45,26 @@ class MissingEngine(EnvironmentsError, ImportError):
         )
 
 
+class MissingProgram(MissingEngine):
+    """The program that a task is played in is not installed; `problems` has one line for each thing, with its cure."""
+
+    def __init__(self, task_id: str, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__(task_id, "", "")
+        self.args = (task_id, problems)  # what the error is rebuilt from in another process
+
+    def __str__(self) -> str:
+        return f"{self.task_id}: {'; '.join(self.problems)}"
+
+
+class Irreversible(EnvironmentsError, NotImplementedError):
+    """This world can neither be copied nor taken back: an interrupted episode begins anew."""
+
+
+class NoExpert(EnvironmentsError, NotImplementedError):
+    """This task has no scripted expert."""
+
+
 class InvalidAction(EnvironmentsError, ValueError):
     """An action outside its space. `problems` holds one readable line per fault."""
 
@@ -70,3 +94,7 @@ class DisplayError(InfrastructureError):
 
 class RenderError(InfrastructureError):
     """No OpenGL back end could render."""
+
+
+class EngineError(InfrastructureError):
+    """The engine of a game, a program of its own, died or could not be started."""

@@ -68,6 +68,9 @@ class Game(ABC):
     def release(self) -> None:
         """The step is over: let go of what it held. Here, because a semantic step has no key to lift."""
 
+    def close(self) -> None:
+        """End what the game holds open, such as an engine's process; safe to repeat, and not the end of the game."""
+
     @abstractmethod
     def draw(self) -> Frame:
         """The picture of this moment, (480, 640, 3) uint8."""

@@ -169,7 +169,11 @@ class GameEnv(ArenaEnv):
         return self._pending[0]
 
     def close(self) -> None:
-        """End the private display, if there is one."""
+        """End the private display, if there is one, and what the game holds open."""
+        self._close_screen()
+        self.game.close()
+
+    def _close_screen(self) -> None:
         if self._desktop is not None:
             self._desktop.close()
             self._desktop = None
@@ -241,7 +245,7 @@ class GameEnv(ArenaEnv):
         try:
             return use(self._screen())
         except DisplayError:
-            self.close()
+            self._close_screen()
             raise
 
     def _screen(self) -> Desktop:
