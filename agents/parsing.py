@@ -8,10 +8,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from agents.errors import UnreadableReply
-from environments.actions import Action, NativeActions, TypedActions
+from environments.actions import Action, TypedActions
 from environments.errors import InvalidAction
 
 MAX_CHARACTERS = 100_000
@@ -24,6 +24,17 @@ _MAX_WORK = 1_000_000
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\n(.*?)(?:\n[ \t]*)?```", re.DOTALL)
 _OPEN = {"{": "}", "[": "]"}
 _NOTHING = object()
+
+
+class Parser(Protocol):
+    """What knows a valid action when it sees one: an action space, or a dialect of it."""
+
+    def parse(self, action: Any, /) -> Action:
+        """The action in canonical JSON.
+
+        Raises:
+            InvalidAction: with one line per fault.
+        """
 
 
 def read_json(text: str) -> dict[str, Any] | list[Any]:
@@ -49,7 +60,7 @@ def read_json(text: str) -> dict[str, Any] | list[Any]:
     raise UnreadableReply([_why_not(text)])
 
 
-def read_action(text: str, actions: TypedActions | NativeActions) -> tuple[Action, str]:
+def read_action(text: str, actions: Parser) -> tuple[Action, str]:
     """The action and the rationale of a reply of the form {"rationale": ..., "action": ...}.
 
     A bare action is taken too, if it is valid as it stands.
@@ -84,7 +95,7 @@ def _arguments(value: Any) -> Any:
     return value
 
 
-def _inner(value: dict[str, Any], actions: TypedActions | NativeActions) -> Any:
+def _inner(value: dict[str, Any], actions: Parser) -> Any:
     """What stands under "action"; the whole object where the action itself has a field of that name."""
     inner = value["action"]
     if isinstance(inner, str):  # an object written as a string, as some tool callers do
@@ -95,7 +106,7 @@ def _inner(value: dict[str, Any], actions: TypedActions | NativeActions) -> Any:
     return value
 
 
-def actions_accept(actions: TypedActions | NativeActions, value: Any) -> bool:
+def actions_accept(actions: Parser, value: Any) -> bool:
     """Whether a value is a valid action."""
     try:
         actions.parse(value)
@@ -104,7 +115,7 @@ def actions_accept(actions: TypedActions | NativeActions, value: Any) -> bool:
     return True
 
 
-def _fields(actions: TypedActions | NativeActions) -> set[str]:
+def _fields(actions: Parser) -> set[str]:
     return set(actions.model.model_fields) if isinstance(actions, TypedActions) else set()
 
 

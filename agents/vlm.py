@@ -1,4 +1,4 @@
-"""The vision-language player: pictures in, one typed action out."""
+"""The vision-language player: pictures in, one typed action out, in the model's own words for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from pydantic import Field, model_validator
 from agents import prompts
 from agents.agent import Agent, Briefing, Decision
 from agents.calls import ModelCall, Purpose
+from agents.coordinates import Convention, Coordinates
+from agents.dialects import DialectName, Reading, Spoken, speak
 from agents.errors import ProviderError, UnreadableReply
 from agents.gateway import Budget, CallCache, Clock, GatewaySettings, Image, Message, ModelGateway, ModelRequest
-from agents.gateway.messages import Mode, plain_schema
+from agents.gateway.messages import Mode, plain_schema, shrunk
 from agents.parsing import read_action
+from environments.actions import NativeActions, TypedActions
+from environments.task import ActionSpace
 
-_PROMPTS = ("system", "turn", "repair", "lesson")
+_PROMPTS = ("system", "object", "turn", "repair", "lesson")
+
+
+_SAID = 400
+"""Characters of an action in the model's own words that are kept to remind it."""
 
 
 class VLMOptions(GatewaySettings):
@@ -34,7 +42,13 @@ class VLMOptions(GatewaySettings):
     history: int = Field(5, ge=0, le=100, description="earlier steps that are told again")
     history_images: int = Field(1, ge=0, le=20, description="of them, how many are shown again, at half size")
     image_size: int | None = Field(None, ge=32, description="longest side of the pictures sent; null is full size")
-    prompt: Literal["act-v1"] = Field("act-v1", description="version of the prompt")
+    dialect: DialectName = Field(
+        "arena", description="words for keyboard and mouse: arena, openai, anthropic or ui-tars"
+    )
+    coordinates: Convention = Field(
+        "pixel", description="of keyboard and mouse: pixel of the picture as sent, unit, thousand or smart-resize"
+    )
+    prompt: Literal["act-v2"] = Field("act-v2", description="version of the prompt")
     cache: str | None = Field(None, description="folder of kept answers; they are used at temperature 0 only")
 
     @model_validator(mode="after")
@@ -90,6 +104,7 @@ class VLMAgent(Agent):
             "history": o.history,
             "history_images": o.history_images,
             "image": {"format": "png", "size": o.image_size},
+            "gui": {"dialect": o.dialect, "coordinates": o.coordinates},
         }
 
     def reset(self, briefing: Briefing) -> None:
@@ -97,6 +112,7 @@ class VLMAgent(Agent):
         super().reset(briefing)
         self._memory.clear()
         self._moved_back = False
+        self._actions: Spoken | TypedActions | NativeActions = briefing.actions
         self._schema = answer_schema(briefing.actions.schema())
         self.gateway.budgets = ()
 
@@ -111,6 +127,7 @@ class VLMAgent(Agent):
             ProviderError: the model's side failed; `calls` holds every call of this step.
         """
         frames = pictures(observation)
+        self._find_words(frames)
         messages = self._messages(observation, frames)
         first = self.gateway.complete(self._request("act", messages), self._readable)
         decision, problems = self._read(first, (first,))
@@ -152,7 +169,7 @@ class VLMAgent(Agent):
         return ModelRequest(
             purpose=purpose,
             messages=messages,
-            schema=self._schema,
+            schema=None if self._in_text else self._schema,
             schema_name="act",
             schema_help="Choose the next action.",
             mode=o.mode,
@@ -165,12 +182,8 @@ class VLMAgent(Agent):
     def _messages(self, observation: Mapping[str, Any], frames: Mapping[str, np.ndarray]) -> tuple[Message, ...]:
         """System prompt and the one user turn that tells everything anew."""
         briefing, o = self.briefing, self.options
-        form = ""
-        if o.mode == "prompt":
-            form = f"The object must fit this JSON schema:\n\n```json\n{json.dumps(self._schema)}\n```"
-        elif o.mode == "tool":
-            form = "Give it as the arguments of the tool `act`, which you call exactly once."
-        system = prompts.load(f"{o.prompt}.system").substitute(action_help=briefing.actions.help(), answer_form=form)
+        form = "" if self._in_text else self._told_form()
+        system = prompts.load(f"{o.prompt}.system").substitute(action_help=self._actions.help(), answer_form=form)
         turn = prompts.load(f"{o.prompt}.turn").substitute(
             goal=briefing.task.goal,
             lesson=self._told_lesson(),
@@ -187,6 +200,30 @@ class VLMAgent(Agent):
             image = Image.from_frame(frame, longest_side=o.image_size)
             parts += [_captioned(key, frame, image), image]
         return Message("system", (system.strip(),)), Message("user", tuple(parts))
+
+    @property
+    def _in_text(self) -> bool:
+        """Whether the answer is plain text in the model's dialect, not an object."""
+        return isinstance(self._actions, Spoken) and self._actions.dialect.answers_in_text
+
+    def _find_words(self, frames: Mapping[str, np.ndarray]) -> None:
+        """Behind the GUI space: the dialect, for coordinates of the picture as it is sent."""
+        if self.briefing.space != ActionSpace.GUI or not frames:
+            return
+        height, width = next(iter(frames.values())).shape[:2]
+        sent = shrunk((width, height), self.options.image_size)
+        coordinates = Coordinates((width, height), sent, self.options.coordinates)
+        if not isinstance(self._actions, Spoken) or self._actions.coordinates != coordinates:
+            self._actions = speak(self.options.dialect, coordinates)
+            self._schema = answer_schema(self._actions.schema())
+
+    def _told_form(self) -> str:
+        form = ""
+        if self.options.mode == "prompt":
+            form = f"The object must fit this JSON schema:\n\n```json\n{json.dumps(self._schema)}\n```"
+        elif self.options.mode == "tool":
+            form = "Give it as the arguments of the tool `act`, which you call exactly once."
+        return prompts.load(f"{self.options.prompt}.object").substitute(answer_form=form)
 
     def _told_lesson(self) -> str:
         if not self.briefing.lesson:
@@ -220,14 +257,20 @@ class VLMAgent(Agent):
         if call.status == "truncated":
             return None, [f"it was cut off after {self.options.max_tokens} tokens: be brief"]
         try:
-            action, rationale = read_action(call.text, self.briefing.actions)
+            reading = self._understand(call.text)
         except UnreadableReply as error:
             return None, error.problems
-        return Decision(action=action, rationale=rationale, calls=calls), []
+        notes = {"said": reading.said[:_SAID]} if reading.said else {}
+        return Decision(action=reading.action, rationale=reading.rationale, calls=calls, notes=notes), []
+
+    def _understand(self, text: str) -> Reading:
+        if isinstance(self._actions, Spoken):
+            return self._actions.read(text)
+        return Reading(*read_action(text, self._actions), said="")
 
     def _readable(self, text: str) -> bool:
         try:
-            read_action(text, self.briefing.actions)
+            self._understand(text)
         except UnreadableReply:
             return False
         return True
@@ -271,7 +314,7 @@ def answer_schema(action: Mapping[str, Any]) -> dict[str, Any]:
 def _captioned(key: str, frame: np.ndarray, image: Image) -> str:
     height, width = frame.shape[:2]
     shown = image.size
-    reduced = "" if shown == (width, height) else f", shown at {shown[0]} x {shown[1]}; give full-size coordinates"
+    reduced = "" if shown == (width, height) else f", shown at {shown[0]} x {shown[1]}"
     return f"Current view `{key}` ({width} x {height} pixels{reduced}):"
 
 
@@ -280,7 +323,7 @@ def _told(memory: _Memory) -> str:
     if decision.action is None:
         done = f"no action ({decision.status}: {' '.join(decision.reason.split())[:300]})"
     else:
-        done = json.dumps(decision.action)
+        done = str(decision.notes.get("said") or json.dumps(decision.action))
     if not memory.result_known:
         result = ""
     elif memory.illegal:

@@ -20,6 +20,14 @@ Mode = Literal["tool", "json_schema", "prompt"]
 """How a structured answer is asked for: as a tool call, as `response_format`, or in words alone."""
 
 
+def shrunk(size: tuple[int, int], longest_side: int | None) -> tuple[int, int]:
+    """Width and height of a picture whose longer side may have so many pixels; it is never enlarged."""
+    if not longest_side or max(size) <= longest_side:
+        return size
+    scale = longest_side / max(size)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
 @dataclass(frozen=True)
 class Image:
     """A picture in a message, as PNG bytes."""
@@ -40,10 +48,9 @@ class Image:
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
             raise ValueError(f"a frame is (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
         picture = Picture.fromarray(np.ascontiguousarray(frame))
-        if longest_side and max(picture.size) > longest_side:
-            scale = longest_side / max(picture.size)
-            width, height = (max(1, round(side * scale)) for side in picture.size)
-            picture = picture.resize((width, height), Picture.Resampling.LANCZOS)
+        size = shrunk(picture.size, longest_side)
+        if size != picture.size:
+            picture = picture.resize(size, Picture.Resampling.LANCZOS)
         buffer = io.BytesIO()
         picture.save(buffer, format="PNG")
         return cls(buffer.getvalue())

@@ -208,7 +208,7 @@ def test_reduced_pictures_say_so_and_gui_schemas_have_no_references(env: Any, co
     agent.act(env.reset(seed=1)[0])
     (request,) = provider.requests
     assert request.images[0].shape == (30, 40, 3)
-    assert "80 x 60 pixels, shown at 40 x 30; give full-size coordinates" in request.text
+    assert "80 x 60 pixels, shown at 40 x 30" in request.text
     assert "$ref" not in json.dumps(request.schema)
 
 
@@ -218,6 +218,7 @@ def test_fingerprint_holds_what_changes_the_play_and_nothing_else(provider: Any,
     for same in ({"timeout_s": 9}, {"max_retries": 7}, {"key_env": "OTHER_KEY"}, {"requests_per_minute": 3}):
         assert player(provider, **same).fingerprint() == base
     changes = [{"temperature": 1}, {"seed": 1}, {"mode": "prompt"}, {"history": 6}, {"history_images": 0}]
+    changes += [{"dialect": "openai"}, {"coordinates": "unit"}]
     for change in [*changes, {"image_size": 64}, {"max_tokens": 99}]:
         assert player(provider, **change).fingerprint() != base
     assert player(provider, behaviour="echo").fingerprint() != base

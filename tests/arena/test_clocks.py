@@ -60,7 +60,7 @@ def play(store: Store, place: Location, clock: str, agent: str = "dawdler", spac
 def test_in_real_time_the_game_runs_on_while_the_player_thinks(
     store: Store, place: Location, dawdler: type[Dawdler]
 ) -> None:
-    """The recorded milliseconds are what the wall's clock says, and the snake has made the steps that belong to them."""
+    """The recorded milliseconds are what the wall's clock says, and the snake has made its steps meanwhile."""
     episode = play(store, place, "real-time")
     steps = store.steps(episode.id)
     assert dawdler.threads == {"player"}

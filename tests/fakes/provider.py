@@ -217,7 +217,7 @@ class FakeProvider:
         schema = seen.schema
         rng = np.random.default_rng(int.from_bytes(_digest(seen)[:8], "big"))
         if schema is None:
-            return f"I was shown {len(seen.images)} picture(s)."
+            return self.policy(seen) if self.policy else f"I was shown {len(seen.images)} picture(s)."
         value = sample(schema, None if kind == "illegal" else rng)
         if "action" in schema.get("properties", {}):
             if kind == "play":

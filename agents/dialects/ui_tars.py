@@ -1,0 +1,160 @@
+"""UI-TARS: a thought and one call in plain text.
+
+Source of the vocabulary: the action spaces of UI-TARS 1.0 and 1.5. Places come as `(x,y)`, between box tokens, or as
+`<point>x y</point>`; a box of four numbers means its centre.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import Any, ClassVar
+
+from agents.coordinates import Coordinates
+from agents.dialects import base
+from agents.errors import UnreadableReply
+from environments.errors import InvalidAction
+
+_HELP = """Answer in plain text: one line that begins with "Thought:", then one line that begins with "Action:" and
+holds exactly one call.
+
+click(start_box='(x,y)') - left_double(start_box='(x,y)') - right_single(start_box='(x,y)') -
+drag(start_box='(x,y)', end_box='(x,y)') - hotkey(key='ctrl c') - type(content='text') -
+scroll(start_box='(x,y)', direction='up' or 'down') - wait() - finished(content='why')
+
+For example:
+Thought: The snake heads for the wall, so it must turn.
+Action: hotkey(key='up')"""
+
+_MAX_CALL = 4_000
+"""Characters of the call that are looked at; a typed text has 200 at most."""
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_PLACE = re.compile(rf"^\D*?({_NUMBER})\D+?({_NUMBER})(?:\D+?({_NUMBER})\D+?({_NUMBER}))?\D*$")
+_NOTCHES = 5
+"""What UI-TARS's own executor scrolls."""
+_VERBS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # verb: needed arguments, allowed arguments
+    "click": (("start_box",), ()),
+    "left_double": (("start_box",), ()),
+    "right_single": (("start_box",), ()),
+    "drag": (("start_box", "end_box"), ()),
+    "hotkey": (("key",), ()),
+    "type": (("content",), ()),
+    "scroll": (("direction",), ("start_box",)),
+    "wait": ((), ()),
+    "finished": ((), ("content",)),
+    "call_user": ((), ()),
+}
+_OTHER_ARGUMENTS = {"point": "start_box", "start_point": "start_box", "end_point": "end_box"}
+"""What 1.5 calls them."""
+
+
+class UITars(base.Dialect):
+    """Calls as the UI-TARS models write them."""
+
+    name: ClassVar[str] = "ui-tars"
+    answers_in_text: ClassVar[bool] = True
+
+    def schema(self, coordinates: Coordinates) -> dict[str, Any]:
+        """A call, as one string: it is not spoken as JSON."""
+        return {"type": "string", "description": "one call"}
+
+    def help(self, coordinates: Coordinates) -> str:
+        """The calls."""
+        return _HELP
+
+    def read(self, text: str, spoken: base.Spoken) -> base.Reading:
+        """The gesture of the one call, and the thought before it."""
+        thought, marker, rest = text.partition("Action:")
+        call = rest.strip() if marker else text.strip()
+        try:
+            action = spoken.parse(call)
+        except InvalidAction as error:
+            raise UnreadableReply(error.problems) from None
+        said = thought.strip().removeprefix("Thought:").strip() if marker else ""
+        return base.Reading(action, said, call)
+
+    def translate(self, said: Any, coordinates: Coordinates) -> dict[str, Any]:
+        """The gesture that is meant."""
+        verb, a = _call(said)
+
+        def at(name: str) -> dict[str, int]:
+            return base.pixel(_place(a[name], name), coordinates, name)
+
+        match verb:
+            case "click" | "left_double" | "right_single":
+                button, count = ("right" if verb == "right_single" else "left"), 1 + (verb == "left_double")
+                return {"verb": "click", **at("start_box"), "button": button, "count": count}
+            case "drag":
+                start, end = (_place(a[name], name) for name in ("start_box", "end_box"))
+                return base.drag(start, end, coordinates)
+            case "hotkey":
+                return base.keys_together(a["key"].split() or [a["key"]], "key")
+            case "type":
+                # A closing line feed means Enter, which is a step of its own here.
+                text = a["content"].rstrip("\n")
+                return {"verb": "type", "text": text} if text else {"verb": "press", "key": "enter"}
+            case "scroll":
+                clicks = base.wheel(a["direction"], _NOTCHES, "direction")
+                place = at("start_box") if "start_box" in a else _middle(coordinates)
+                return {"verb": "scroll", **place, "clicks": clicks}
+            case "wait":
+                return {"verb": "wait", "ms": base.LONGEST_MS}
+        return {
+            "verb": "wait",
+            "ms": 0,
+        }  # finished, or a call for the user: the episode goes on until the world says so
+
+
+def _call(said: Any) -> tuple[str, dict[str, str]]:
+    """Name and arguments of a call; parsed, never evaluated.
+
+    Raises:
+        InvalidAction: for anything but one call of a known verb with its arguments as strings.
+    """
+    if not isinstance(said, str):
+        raise InvalidAction([f"expected one call as text, got {type(said).__name__}"])
+    if len(said) > _MAX_CALL:
+        raise InvalidAction([f"the call has {len(said)} characters; at most {_MAX_CALL} are read"])
+    # Typed texts come with raw line feeds, which a string in quotes cannot hold.
+    text = said.strip().replace("\r", "")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's opinion of the escapes in a model's text
+            tree = ast.parse(text.replace("\n", "\\n"), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise InvalidAction(
+            [f"expected exactly one call such as click(start_box='(10,20)'), got {text[:80]!r}"]
+        ) from None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.args:
+        raise InvalidAction([f"expected one call with named arguments, got {text[:80]!r}"])
+    verb = tree.func.id
+    if verb not in _VERBS:
+        raise InvalidAction([f"no verb {verb[:40]!r}; there are {', '.join(_VERBS)}"])
+    arguments: dict[str, str] = {}
+    for keyword in tree.keywords:
+        if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
+            raise InvalidAction([f"{keyword.arg}: expected a text in quotes"])
+        arguments[_OTHER_ARGUMENTS.get(str(keyword.arg), str(keyword.arg))] = keyword.value.value
+    needed, allowed = _VERBS[verb]
+    problems = [f"{name}: {verb} needs it" for name in needed if not arguments.get(name)]
+    problems += [f"{name[:40]}: {verb} has no such argument" for name in arguments if name not in needed + allowed]
+    if problems:
+        raise InvalidAction(problems)
+    return verb, arguments
+
+
+def _place(text: str, field: str) -> tuple[float, float]:
+    found = _PLACE.match(text[:200])
+    if not found:
+        raise InvalidAction([f"{field}: expected a place such as '(10,20)', got {text[:80]!r}"])
+    x, y, right, lower = found.groups()
+    if right is None:
+        return float(x), float(y)
+    return (float(x) + float(right)) / 2, (float(y) + float(lower)) / 2
+
+
+def _middle(coordinates: Coordinates) -> dict[str, int]:
+    width, height = coordinates.frame
+    return {"x": width // 2, "y": height // 2}
