@@ -37,7 +37,7 @@ def _preload_macros() -> None:
     """Load robosuite's settings module ahead of the package, to change three settings in time."""
     package = importlib.util.find_spec("robosuite")
     if package is None or not package.submodule_search_locations:
-        raise ModuleNotFoundError(_INSTALL)
+        raise ModuleNotFoundError(_INSTALL, name="robosuite")
     path = f"{package.submodule_search_locations[0]}/macros.py"
     spec = importlib.util.spec_from_file_location("robosuite.macros", path)
     if spec is None or spec.loader is None:

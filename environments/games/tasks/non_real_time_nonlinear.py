@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from environments.games.tasks._common import MAKE, SPACES
+from environments.games.tasks._common import MAKE, SPACES, ladder
 from environments.registry import register
 from environments.task import Milestone, Task
 
@@ -41,5 +41,43 @@ register(
         category="non-real-time-nonlinear",
         tier="easy",
         tags=("text", "deduction"),
+    )
+)
+
+register(
+    Task(
+        id="games/scene-v1",
+        title="The Locked Study",
+        goal=(
+            "A cup of tea was poisoned in this study. Look around the room, walk from spot to spot, inspect what was"
+            " left behind from near and from several sides, and answer the six questions of the form: who did it, whose"
+            " cup it was, with what, which way in, when, and in which order things fell on the floor. The casebook has"
+            " the guests and the choices. Every answer is final, and wrong ones cost points."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            Milestone("first-trace", "At least one trace counts as examined."),
+            Milestone("cup", "The poisoned cup was looked into, and the bottles were read.", after=("first-trace",)),
+            Milestone("clock", "The stopped clock and the clockmaker's note were read.", after=("first-trace",)),
+            Milestone(
+                "culprit",
+                "Two of these were looked at closely: the boot prints, the hand print, the threads on the nail.",
+                after=("first-trace",),
+            ),
+            Milestone("six-traces", "At least six of the nine traces count as examined.", after=("first-trace",)),
+            *ladder(
+                ("one-right", "An answer on the form is green."),
+                ("three-right", "Three answers on the form are green."),
+                ("five-right", "Five answers on the form are green."),
+                ("solved", "All six answers are green, and the game says that the case is solved."),
+            ),
+        ),
+        max_steps=120,
+        params={"game": "environments.games.scene:Scene"},
+        category="non-real-time-nonlinear",
+        tier="hard",
+        tags=("3d", "deduction"),
+        extra="robots",
     )
 )
