@@ -22,7 +22,7 @@ from arena import experiments
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("agents", "arena", "environments", "storage", "ui")
-COMMANDS = {"demo", "plan", "run", "tasks", "agents", "runs", "leaderboard", "show", "verify", "view", "doctor"}
+COMMANDS = {"demo", "plan", "run", "tasks", "agents", "runs", "leaderboard", "show", "verify", "certify", "view", "doctor"}
 
 HEAVY = ("litellm", "openai", "gradio", "fastapi", "mujoco", "robosuite", "ray", "torch", "pyautogui", "psycopg")
 """What no room may load while it is imported: slow, or not there without an extra."""

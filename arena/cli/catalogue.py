@@ -9,6 +9,7 @@ import typer
 import agents
 import environments
 from arena.cli.common import AsJson, console, listing, plain, print_json
+from environments.certificates import shipped
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,6 +37,7 @@ def list_tasks(
                     "tier": task.tier,
                     "spaces": list(task.spaces),
                     "max_steps": task.max_steps,
+                    "certificate": certificate.to_json() if (certificate := shipped(task.id)) else None,
                     "milestones": [{"id": m.id, "text": m.text, "after": list(m.after)} for m in task.milestones],
                 }
                 for task in found
