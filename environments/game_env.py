@@ -80,6 +80,7 @@ class GameEnv(ArenaEnv):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Views, dict[str, Any]]:
         """Start an episode. The same seed gives the same game, in any process."""
+        self._close_screen()  # every episode has a display of its own: nothing that one did to it meets the next
         super().reset(seed=seed)
         # A generator of its own: what a wrapper draws from `np_random` must not move the game.
         self.game.reset(np.random.default_rng(self.np_random.integers(2**63)))
