@@ -95,3 +95,36 @@ register(
         extra="doom",
     )
 )
+
+register(
+    Task(
+        id="games/lanes-v1",
+        title="Crab Coast",
+        goal=(
+            "Hold the castle until all waves of crabs are over. Crabs come out of the sea on the right and walk along"
+            " their lanes; each that reaches the castle takes one of its three flags, and with the last flag the castle"
+            " falls. Drag cards from the tray to cells of the beach: oysters make pearls, squids shoot along their"
+            " lane, rocks block the way, jellies sting all around them, geysers burst once, all around. Cards cost"
+            " pearls and need a while to be ready again; pearls must be gathered with the net, or the sea takes them."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            Milestone("placed", "A defender has been placed on the beach."),
+            Milestone("gathered", "Pearls have been gathered: the purse has grown."),
+            Milestone("turned-back", "The first crab has been turned back, as the count beside the waves says."),
+            Milestone("half", "Half of all crabs have been turned back.", after=("turned-back",)),
+            *ladder(
+                ("wave-1", "The first wave is over, and the castle stands."),
+                ("wave-2", "The second wave is over, and the castle stands."),
+                ("wave-3", "The third wave is over, and the castle stands."),
+            ),
+            Milestone("all-waves", "All waves are over, and the game says that the castle stands.", after=("wave-3",)),
+        ),
+        max_steps=160,
+        params={"game": "environments.games.lanes:Lanes", "sizes": (4, 6, 8, 10), "first": 50, "gap": 80, "pools": 4},
+        category="real-time-linear",
+        tier="medium",
+        tags=("grid", "timed", "chance"),
+    )
+)
