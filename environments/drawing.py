@@ -57,6 +57,23 @@ def font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(io.BytesIO(data), size, layout_engine=ImageFont.Layout.BASIC)
 
 
+@lru_cache(maxsize=4)
+def terminal_cells(width: int, height: int, size: int) -> Frame:
+    """The printable ASCII characters in cells of a terminal, (95, height, width) uint8, 255 where there is ink.
+
+    From the bundled DejaVu Sans Mono at `size` pixels; the first one is the space. Shared: do not write on it.
+    """
+    data = importlib.resources.files("environments.fonts").joinpath("DejaVuSansMono.ttf").read_bytes()
+    mono = ImageFont.truetype(io.BytesIO(data), size, layout_engine=ImageFont.Layout.BASIC)
+    cells = np.zeros((95, height, width), np.uint8)
+    for index in range(95):
+        cell = Image.new("L", (width, height), 0)
+        ImageDraw.Draw(cell).text((width / 2, height * 0.78), chr(32 + index), fill=255, font=mono, anchor="ms")
+        cells[index] = np.asarray(cell)
+    cells.setflags(write=False)
+    return cells
+
+
 def check_cells(size: int) -> None:
     """Refuse a square grid that cannot be drawn with whole pixels and cells of 40 or more, as sprites need.
 
@@ -107,6 +124,10 @@ class Canvas:
         """Put a picture, (height, width, 3) uint8, with its top left corner at (x, y)."""
         self._image.paste(Image.fromarray(pixels), (x, y))
 
+    def sprite(self, x: int, y: int, image: Image.Image) -> None:
+        """Put an RGBA picture with its top left corner at (x, y), blended by its own alpha; it may stick out."""
+        self._image.paste(image, (x, y), image)
+
     def text(
         self,
         x: float,
@@ -156,12 +177,12 @@ def figure(canvas: Canvas, row: int, label: str, value: str, fill: Colour = INK)
     canvas.text(left + 12, y + 24, value, 24, fill, bold=True)
 
 
-def banner(canvas: Canvas, headline: str, detail: str, fill: Colour, *, clear_of: int) -> None:
+def banner(canvas: Canvas, headline: str, detail: str, fill: Colour, *, clear_of: int, board: Box = BOARD) -> None:
     """The end of the game, across the board: what happened and why.
 
     `clear_of` is the y of what the last frame must show; the banner takes the other half.
     """
-    left, top, right, bottom = BOARD
+    left, top, right, bottom = board
     canvas.panel((left - 6, top - 6, right + 6, bottom + 6), PAPER, 6, 0.3)
     middle_x = (left + right) // 2
     middle_y = top + (bottom - top) * (3 if clear_of < (top + bottom) // 2 else 1) // 4

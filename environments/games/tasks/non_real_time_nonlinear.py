@@ -81,3 +81,84 @@ register(
         extra="robots",
     )
 )
+
+register(
+    Task(
+        id="games/nethack-v1",
+        title="NetHack Quest",
+        goal=(
+            "Fetch the amulet from the locked vault and leave the level with it, down the stairs. The key to the vault"
+            " lies somewhere on the level, and monsters live there. The screen is NetHack's own, and so are its keys."
+            " The quest ends when the hero dies or goes down the stairs, with the amulet or without."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            Milestone("left-room", "The hero has left the room where the quest began."),
+            Milestone("two-rooms", "The hero has been in at least two more rooms.", after=("left-room",)),
+            Milestone("stairs-seen", "The stairs down, >, have been seen on the map."),
+            Milestone("key", "The hero has picked up a key, or the vault is already open."),
+            Milestone("first-kill", "The hero has killed a monster, or is out with the amulet without that."),
+            Milestone("vault-open", "The locked door of the vault is open or broken.", after=("left-room", "key")),
+            Milestone("amulet", "The hero has picked up the amulet.", after=("vault-open",)),
+            Milestone(
+                "out",
+                "The hero has gone down the stairs with the amulet, and the game says so.",
+                after=("two-rooms", "stairs-seen", "first-kill", "amulet"),
+            ),
+        ),
+        max_steps=250,
+        params={"game": "environments.games.nethack:NetHack"},
+        category="non-real-time-nonlinear",
+        tier="hard",
+        tags=("packaged", "grid", "text", "chance"),
+        extra="nethack",
+    )
+)
+
+register(
+    Task(
+        id="games/empire-v1",
+        title="Five Ambitions",
+        goal=(
+            "Lead a people in an unknown land and fulfil five ambitions before the years run out: see the land"
+            " (Explorer), found cities and let them grow (Ruler), learn every technology (Scholar), gather culture"
+            " (Patron), destroy the camps and win over the rival by trade or conquest (Envoy). Drag units to tiles, the"
+            " flag onto a settler, and what is to be built onto a city; click what to research, and end the turn."
+            " Caravans trade when they enter the rival's city. A unit walks on by itself in the turns to come."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            Milestone("first-city", "The first city is founded."),
+            Milestone("second-city", "Two cities are founded.", after=("first-city",)),
+            Milestone("five-cities", "The realm has five cities.", after=("second-city",)),
+            Milestone("people", "All people that the Ruler needs live in the cities.", after=("first-city",)),
+            Milestone("first-technology", "One technology is known (green).", after=("first-city",)),
+            Milestone("four-technologies", "Four technologies are known (green).", after=("first-technology",)),
+            Milestone("all-technologies", "All eight technologies are known (green).", after=("four-technologies",)),
+            Milestone("half-explored", "The bar of the Explorer is at least half full."),
+            Milestone("half-culture", "The bar of the Patron is at least half full.", after=("first-city",)),
+            Milestone("camp-destroyed", "The first camp is destroyed."),
+            Milestone("rival", "A caravan has traded with the rival, or the rival's city is conquered."),
+            Milestone(
+                "all-ambitions",
+                "All five bars are full and green, and the game says so.",
+                after=(
+                    "five-cities",
+                    "people",
+                    "all-technologies",
+                    "half-explored",
+                    "half-culture",
+                    "camp-destroyed",
+                    "rival",
+                ),
+            ),
+        ),
+        max_steps=200,
+        params={"game": "environments.games.empire:Empire", "years": 45},
+        category="non-real-time-nonlinear",
+        tier="medium",
+        tags=("grid", "strategy"),
+    )
+)
