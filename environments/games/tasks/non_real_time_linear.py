@@ -60,3 +60,33 @@ register(
         extra="games",
     )
 )
+
+register(
+    Task(
+        id="games/deck-v1",
+        title="Lamplighter",
+        goal=(
+            "Win five fights in a row, the last one against a boss, with as many HP left as you can. Play cards from"
+            " your hand as far as your energy goes, then end the turn: the enemies do what the signs above them show,"
+            " and you draw a new hand. Between the fights add cards to your deck, and rest or sharpen a card at camps."
+            " The run is lost when your HP are gone."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=ladder(
+            ("first-hit", "An enemy has lost HP."),
+            ("fight-1", "The first fight is won."),
+            ("fight-2", "The second fight is won."),
+            ("fight-3", "The third fight is won."),
+            ("fight-4", "The fourth fight is won."),
+            ("boss-hurt", "The boss has lost at least a fifth of its HP."),
+            ("boss-half", "The boss has lost at least half of its HP."),
+            ("won", "The boss is beaten, and the game says so."),
+        ),
+        max_steps=180,
+        params={"game": "environments.games.deck:Lamplighter", "hp": 60},
+        category="non-real-time-linear",
+        tier="hard",
+        tags=("cards", "chance"),
+    )
+)
