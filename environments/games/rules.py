@@ -246,7 +246,7 @@ def _backdrop() -> Canvas:
         12, drawing.INK, anchor="ma",
     )  # fmt: skip
     canvas.text(
-        320, 464, "Touch WIN. STOP blocks. PUSH can be pushed. ZAP destroys YOU. SINK takes who enters along.",
+        320, 464, "Touch WIN. STOP blocks. PUSH can be pushed. ZAP destroys YOU. SINK vanishes with what enters.",
         12, drawing.MUTED, anchor="ma",
     )  # fmt: skip
     return canvas

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from environments.games.grid import STEPS, Cell, Direction
@@ -36,11 +36,18 @@ class Stage(NamedTuple):
 def plan(position: Position, stages: tuple[Stage, ...]) -> Plan | None:
     """The moves from here to the win, through the stages that are still to do; None where none is found.
 
-    Every stage is as short as can be, their sum need not be.
+    Every stage is as short as can be, and they come in the best order; with more than one the sum may still be a
+    little longer than need be (11 moves instead of 9, in one yard that was searched exhaustively).
     """
+    left = [stage for stage in stages if not stage.done(position)]
+    plans = [found for order in permutations(left) if (found := _in_order(position, order)) is not None]
+    return min(plans, key=len, default=None)
+
+
+def _in_order(position: Position, stages: tuple[Stage, ...]) -> Plan | None:
     moves: Plan = ()
     for stage in stages:
-        if stage.done(position):
+        if stage.done(position):  # one stage may settle another by the way
             continue
         short = win_route(position)
         if short is not None:

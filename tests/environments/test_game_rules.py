@@ -113,15 +113,25 @@ def test_no_yard_is_won_within_four_moves_whatever_is_done():
         assert not any(is_won(position) for position in seen)
 
 
-def test_a_plan_is_as_short_as_an_exhaustive_search_where_one_stage_is_enough():
-    position = yard("ROBOT IS YOU", ". . . .", "GEM IS . . gem", ". . WIN .", ". robot . .")
-    stages = (Stage(("GEM", "IS", "WIN"), "WIN"),)
-    front, seen, depth = {position}, {position}, 0
-    while not any(is_won(each) for each in front):
-        front = {step(each, way) for each in front for way in STEPS} - {None} - seen
+@pytest.mark.parametrize(("idea", "seed"), [("turn-walls", 11), ("disarm", 1), ("make-push", 11), ("become", 5)])
+def test_a_plan_of_one_stage_is_as_short_as_an_exhaustive_search(idea, seed):
+    """Breadth-first over all moves by the real laws finds nothing shorter."""
+    level = build(np.random.default_rng(seed), idea, 8, 25)
+    front, depth = {level.position}, 0
+    seen = set(front)
+    while not any(is_won(position) for position in front):
+        front = {step(position, way) for position in front for way in STEPS} - {None} - seen
         seen |= front
         depth += 1
-    assert len(plan(position, stages)) == depth
+    assert len(level.plan) == depth
+
+
+def test_stages_are_planned_in_the_better_order():
+    position = yard(
+        "ROBOT IS YOU", ". . . . . . . .", ". robot . CRATE IS STOP", ". . . . . . . .", "GEM IS . . . gem", ". . WIN"
+    )
+    stages = Stage(("CRATE", "IS", "STOP")), Stage(("GEM", "IS", "WIN"), "WIN")
+    assert len(plan(position, stages)) == len(plan(position, stages[::-1]))
 
 
 def test_seeds_bring_all_ideas_and_other_nouns():
