@@ -128,3 +128,32 @@ register(
         tags=("grid", "timed", "chance"),
     )
 )
+
+register(
+    Task(
+        id="games/racer-v1",
+        title="Ridge Road",
+        goal=(
+            "Drive the red car along the road through all five gates before the time is up; each gate gives more time."
+            " The arrow keys are gas, brake and steering, for as long as they are held. Bends push the car outwards,"
+            " the grass slows it down, and running into another car costs most of the speed. Be quick."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=(
+            Milestone("moving", "The car has left its place at the start."),
+            Milestone("fast", "The speedometer has shown a hundred or more.", after=("moving",)),
+            Milestone("overtake", "The place has improved by one or more.", after=("moving",)),
+            Milestone("gate-1", "The first gate is passed.", after=("moving",)),
+            *(Milestone(f"gate-{n}", f"Gate {n} is passed.", after=(f"gate-{n - 1}",)) for n in range(2, 5)),
+            Milestone(
+                "finish", "The car is through the finish, and the game says so.", after=("gate-4", "fast", "overtake")
+            ),
+        ),
+        max_steps=150,
+        params={"game": "environments.games.racer:Racer"},
+        category="real-time-linear",
+        tier="hard",
+        tags=("3d", "driving", "timed"),
+    )
+)
