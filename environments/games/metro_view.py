@@ -23,14 +23,14 @@ _NOWHERE = ((26, 26), (26, 52))
 
 _CARDS_TOP, _CARD_STEP, _CARD_HEIGHT = 222, 42, 36
 _HELP = (
-    "Click a colour's card to",
-    "draw with it; drag from",
-    "station to station. A line",
-    "grows from its two ends.",
-    "The x removes a line.",
-    f"More than {CROWDED} waiting fill",
-    "a station's red ring: a full",
-    "ring ends the game.",
+    "Small shapes want to get",
+    "to stations like them.",
+    "Click a colour; drag from",
+    "station to station. Lines",
+    "grow at their ends; the x",
+    f"removes one. Over {CROWDED}",
+    "waiting fill a red ring:",
+    "full, it ends the game.",
 )
 
 
@@ -127,11 +127,13 @@ def _draw_map(city: City) -> Canvas:
     left, top, right, bottom = BOARD
     canvas.panel((left - 2, top - 2, right + 2, bottom + 2), drawing.LINE, 4)
     canvas.panel(BOARD, (250, 249, 245))
-    for bank, next_bank in pairwise(city.river):
+    source, *bends, mouth = city.river
+    banks = [_beyond(bends[0], source), *bends, _beyond(bends[-1], mouth)]
+    for bank, next_bank in pairwise(banks):
         _stroke(canvas, bank, next_bank, 30, WATER)
-    for bend in city.river[1:-1]:
+    for bend in bends:
         canvas.disc(*bend, 15, WATER)
-    # The river's blunt ends stick out of the map.
+    # The river runs on beyond the map, or its blunt ends would show.
     canvas.panel((0, 0, 640, top - 2), drawing.PAPER)
     canvas.panel((0, bottom + 2, 640, 480), drawing.PAPER)
     canvas.panel((0, 0, left - 2, 480), drawing.PAPER)
@@ -151,6 +153,11 @@ def _draw_map(city: City) -> Canvas:
     for row, text in enumerate(_HELP):
         canvas.text(x, 349 + 14 * row, text, 11, drawing.MUTED)
     return canvas
+
+
+def _beyond(a: Point, b: Point) -> Point:
+    """A point behind b, as seen from a."""
+    return b[0] + (b[0] - a[0]) / 5, b[1] + (b[1] - a[1]) / 5
 
 
 def _draw_tunnel(canvas: Canvas, city: City, start: Point, end: Point, colour: Colour) -> None:

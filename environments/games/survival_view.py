@@ -35,7 +35,10 @@ _NEED_COLOURS: dict[str, Colour] = {
     "water": drawing.BLUE,
     "energy": drawing.GREEN,
 }
-_HELP = "Hold arrows to walk, space to use what is ahead, Z to sleep. Numbers craft."
+_HELP = (
+    "Hold arrows to walk, space to use what is ahead, Z to sleep. Numbers craft.",
+    "Stone and coal take a wood pickaxe, iron a stone one, crystal an iron one.",
+)
 
 
 class View:
@@ -66,7 +69,8 @@ def _draw_backdrop() -> Canvas:
     canvas = Canvas()
     left, top, right, bottom = BOARD
     canvas.panel((left - 3, top - 3, right + 3, _VIEW_BOTTOM + 3), drawing.INK, 4)
-    canvas.text(left, bottom - 13, _HELP, 11, drawing.MUTED)
+    for row, text in enumerate(_HELP):
+        canvas.text(left, bottom - 13 + 14 * row, text, 11, drawing.MUTED)
     x, y, right, _ = SIDEBAR
     canvas.text(x, y - 5, "Survival", 26, bold=True)
     canvas.panel((x, y + 31, right, y + 34), drawing.TEAL)

@@ -69,3 +69,33 @@ register(
         tags=("grid", "timed", "navigation", "planning"),
     )
 )
+
+register(
+    Task(
+        id="games/montezuma-v1",
+        title="Montezuma's Revenge",
+        goal=(
+            "Fetch the key, open a door with it and leave the room before you lose your last life. The arrow keys walk"
+            " and climb ladders and ropes, the space bar jumps, and time runs on. Deep falls and the skull take a life;"
+            " a door opens when someone who has the key walks into it."
+        ),
+        entry_point=MAKE,
+        spaces=SPACES,
+        milestones=ladder(
+            ("middle", "The hero has stood on the moving platform below the first ladder, or farther on."),
+            ("right-ledge", "The hero has stood on the ledge to the right of the rope, or farther on."),
+            ("floor", "The hero has stood on the floor where the skull rolls, unhurt, or farther on."),
+            ("past-skull", "The hero has stood on the left end of the floor, below the ladder there, or farther on."),
+            ("left-ledge", "The hero has stood on the ledge below the key, or has the key."),
+            ("key", "The hero has taken the key."),
+            ("door", "One of the two doors is open."),
+            ("next-room", "The hero has left the first room through a door, and the game says so."),
+        ),
+        max_steps=150,
+        params={"game": "environments.games.montezuma:Montezuma"},
+        category="real-time-nonlinear",
+        tier="hard",
+        tags=("packaged", "timed", "platformer"),
+        extra="atari",
+    )
+)
