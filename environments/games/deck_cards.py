@@ -63,14 +63,18 @@ REWARDS = tuple(name for name in _BASIC if name not in STARTERS)
 """What may be offered after a fight."""
 
 
-def describe(card: Card, might: int = 0, weak: bool = False) -> list[str]:
-    """What stands on the card: a line for each effect, with the damage that it does at present."""
+def describe(card: Card, might: int = 0, weak: bool = False, block: int | None = None) -> list[str]:
+    """What stands on the card: a line for each effect, with the damage that it does at present.
+
+    `might`, `weak` and `block` are the player's in a fight; outside of fights there is no block to tell.
+    """
     lines = []
-    if card.damage:
-        hit = (card.damage + might) * 3 // 4 if weak else card.damage + might
-        lines.append(f"Deal {hit}" + (f" x {card.times}" if card.times > 1 else ""))
-    if card.bash:
+    if card.bash and block is None:
         lines += ["Deal as much", "as you block"]
+    elif card.damage or card.bash:
+        hit = might + (block or 0 if card.bash else card.damage)
+        lines.append(f"Deal {hit * 3 // 4 if weak else hit}" + (f" x {card.times}" if card.times > 1 else ""))
+        lines += ["(your block)"] if card.bash else []
     if card.target == "all":
         lines.append("to all foes" if card.damage else "All foes:")
     for label, amount in (

@@ -11,7 +11,7 @@ import numpy as np
 from environments.games.deck_battle import Battle, Fighter, strike
 from environments.games.deck_cards import CARDS
 
-_MOST_STATES, _MOST_NEXT = 400, 120
+_MOST_STATES, _MOST_NEXT = 250, 80
 """States looked at in this turn, and in a next one; more are rare, and their best are found among the first."""
 _TRIED, _HANDS = 6, 3
 """Lines of this turn that are followed into the next one, and hands that are drawn for each."""

@@ -192,7 +192,7 @@ def _draw_hand(canvas: Canvas, battle: Battle) -> None:
         card = CARDS[name]
         left = BATTLE[0] + place * _CARD_PITCH
         box = (left, _HAND_TOP, left + _CARD_WIDTH, _HAND_BOTTOM)
-        lines = describe(card, battle.player.might, weak=battle.player.weak > 0)
+        lines = describe(card, battle.player.might, battle.player.weak > 0, battle.player.block)
         _draw_card(canvas, box, card, lines, affordable=card.cost <= battle.energy, key=str(place + 1))
 
 

@@ -261,7 +261,7 @@ IDEAS: dict[str, Callable[[Yard], tuple[Stage, ...]]] = {
 
 def build(rng: np.random.Generator, idea: str, shortest: int, longest: int) -> Level:
     """A yard of one idea whose plan takes `shortest` to `longest` moves."""
-    while True:  # a third of all tries succeed, on average
+    while True:  # most tries succeed; of the two-stage idea, four in ten
         level = _attempt(rng, idea)
         if level is not None and shortest <= len(level.plan) <= longest:
             return level

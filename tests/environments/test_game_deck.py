@@ -128,6 +128,15 @@ def test_what_cannot_be_played_is_refused_and_changes_nothing(place, target, ene
     assert battle.state() == before
 
 
+def test_a_card_shows_the_damage_that_it_does_now():
+    """Might, weak and block of the player are in the figure, and the figure is what an enemy loses."""
+    for name in ("jab", "lunge", "bash"):
+        battle = fight(name, might=3, weak=1, block=7)
+        shown = describe(CARDS[name], 3, True, 7)[0]
+        battle.play(0, None)
+        assert shown == f"Deal {30 - battle.enemies[0].hp}"
+
+
 def test_every_card_and_move_has_words_and_every_kind_a_figure():
     for name, card in CARDS.items():
         lines = describe(card)
