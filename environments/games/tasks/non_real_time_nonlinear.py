@@ -156,7 +156,7 @@ register(
             ),
         ),
         max_steps=200,
-        params={"game": "environments.games.empire:Empire", "years": 45},
+        params={"game": "environments.games.empire:Empire", "years": 40},
         category="non-real-time-nonlinear",
         tier="medium",
         tags=("grid", "strategy"),
