@@ -127,8 +127,8 @@ def _draw_map(city: City) -> Canvas:
     left, top, right, bottom = BOARD
     canvas.panel((left - 2, top - 2, right + 2, bottom + 2), drawing.LINE, 4)
     canvas.panel(BOARD, (250, 249, 245))
-    source, *bends, mouth = city.river
-    banks = [_beyond(bends[0], source), *bends, _beyond(bends[-1], mouth)]
+    river, bends = city.river, city.river[1:-1]
+    banks = [_beyond(river[1], river[0]), *bends, _beyond(river[-2], river[-1])]
     for bank, next_bank in pairwise(banks):
         _stroke(canvas, bank, next_bank, 30, WATER)
     for bend in bends:
