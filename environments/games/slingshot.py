@@ -186,28 +186,31 @@ class Slingshot(Game):
 
     def _search(self) -> dict[str, Any]:
         best, best_worth = (88, 14), (-1, 0.0)
-        tried = set()
-        for coarse in (True, False):
-            candidates = list(self._aimed()) if coarse else [(best[0] + dx, best[1] + dy) for dx, dy in _NEAR]
-            for back, down in candidates:
-                if (back, down) in tried or not (0 <= back <= 100 and -60 <= down <= 100):
+        tried: set[tuple[int, int]] = set()
+        for aimed in (True, False):
+            for pull in self._aimed() if aimed else _nearby(*best):
+                if pull in tried or not (0 <= pull[0] <= 100 and -60 <= pull[1] <= 100):
                     continue
-                tried.add((back, down))
-                after = self._try(back, down)[0]
-                rest = [piece for piece in after if piece.kind == "imp"]
-                worth = self.left - len(rest), sum(piece.harm for piece in rest) - 40.0 * len(after)
+                tried.add(pull)
+                worth = self._worth(*pull)
                 if worth > best_worth:
-                    best, best_worth = (back, down), worth
-                if not rest:
-                    return {"back": back, "down": down}
+                    best, best_worth = pull, worth
+                if worth[0] >= min(self.left, _GOOD_THROW):
+                    return {"back": pull[0], "down": pull[1]}
         return {"back": best[0], "down": best[1]}
+
+    def _worth(self, back: int, down: int) -> tuple[int, float]:
+        """Imps that a throw takes out; then the harm to the others, and blocks that are in their way no more."""
+        after = self._try(back, down)[0]
+        imps = [piece for piece in after if piece.kind == "imp"]
+        return self.left - len(imps), sum(piece.harm for piece in imps) - 40.0 * len(after)
 
     def _aimed(self) -> Iterator[tuple[int, int]]:
         """Pulls whose flight, were nothing in the way, leads through an imp."""
         for piece in self.pieces:
-            if piece.kind != "imp":
-                continue
             across, up = piece.x - POUCH[0], POUCH[1] - piece.y
+            if piece.kind != "imp" or across < 1:  # who rolled behind the sling is out of its reach
+                continue
             for pull, sign in ((90, -1), (90, 1), (76, -1), (76, 1)):
                 square = (SPEED * pull / FULL_PULL) ** 2
                 root = square**2 - GRAVITY * (GRAVITY * across**2 + 2 * up * square)
@@ -217,4 +220,9 @@ class Slingshot(Game):
                     yield round(back), round(back * slope)
 
 
-_NEAR = ((0, -2), (0, 2), (-3, 0), (0, -4), (0, 4), (0, 6))
+def _nearby(back: int, down: int) -> Iterator[tuple[int, int]]:
+    return ((back + dx, down + dy) for dx, dy in ((0, -2), (0, 2), (-3, 0), (0, -4), (0, 4), (0, 6)))
+
+
+_GOOD_THROW = 3
+"""Imps: the expert looks no further once a throw takes out so many, which halves the time of its search."""

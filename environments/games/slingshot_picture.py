@@ -92,7 +92,7 @@ def _draw_figures(canvas: Canvas, stones: tuple[int, int], imps: tuple[int, int]
             canvas.disc(x + 12 + 17 * index, 23, 7, fill if index < left else drawing.LINE)
             if index >= left:  # a ring: one that is gone
                 canvas.disc(x + 12 + 17 * index, 23, 5, drawing.PAPER)
-    words = f"Last pull: {pull[0]} back, {pull[1]} down" if pull else "No pull yet"
+    words = f"Last pull: {pull[0]} back, {abs(pull[1])} {'down' if pull[1] >= 0 else 'up'}" if pull else "No pull yet"
     canvas.text(628, 23, words, 13, drawing.INK, anchor="rm")
 
 

@@ -125,6 +125,9 @@ class _Run:
         self._pieces: dict[pymunk.Body, Piece] = {}
         """In the order of the list, which is the order of everything that is done to them."""
         self._knocks: dict[pymunk.Body, float] = {}
+        """Of this step, by what touched a body."""
+        self._velocities: dict[pymunk.Body, tuple[float, float]] = {}
+        """After the last step."""
         for piece in pieces:
             self._add(replace(piece))
         self._stone: pymunk.Body | None = None
@@ -159,11 +162,8 @@ class _Run:
         """To rest, or for eight seconds; what moves then stops."""
         quiet = 0
         while self._step < _LONGEST and quiet < _QUIET_STEPS:
-            before = {body: body.velocity for body, piece in self._pieces.items() if piece.kind == "wood"}
             self._space.step(_DT)
             self._step += 1
-            for body, velocity in before.items():
-                self._knocks[body] = max(self._knocks.get(body, 0.0), abs(body.velocity - velocity))
             fastest = self._harm()
             quiet = quiet + 1 if self._stone is None and fastest < _QUIET_SPEED else 0
             self._follow_stone()
@@ -190,12 +190,17 @@ class _Run:
         gone = []
         for body, piece in self._pieces.items():
             knock = self._knocks.get(body, 0.0)
+            x, y = body.velocity
+            if piece.kind == "wood":  # whatever struck it: the jolt counts
+                old_x, old_y = self._velocities.get(body, (0.0, 0.0))
+                knock = max(knock, math.hypot(x - old_x, y - old_y))
+                self._velocities[body] = x, y
             if knock > _HARMLESS[piece.kind]:
                 piece.harm += knock
             if piece.harm >= HEALTH[piece.kind] or not _FIELD[0] < body.position.x < _FIELD[1]:
                 gone.append(body)
-            else:
-                fastest = max(fastest, abs(body.velocity), abs(body.angular_velocity) * 12)
+            elif self._stone is None:
+                fastest = max(fastest, math.hypot(x, y), abs(body.angular_velocity) * 12)
         self._knocks.clear()
         for body in gone:
             del self._pieces[body]
