@@ -26,6 +26,8 @@ from environments.games.grid import Cell
 ORDER: tuple[Tech, ...] = (
     "bronze", "writing", "iron", "currency", "pottery", "masonry", "philosophy", "engineering",
 )  # fmt: skip
+_DARING = 5.0
+"""The least value of a site, its dangers taken off, for which a settler leaves a city."""
 _SIEGE = 2
 """Swordsmen that go against the camps."""
 
@@ -87,11 +89,14 @@ def _settle(world: World, unit: Unit) -> dict[str, Any] | None:
             if not way or world.foe_at(cell) or (world.unit_at(cell) not in (None, unit)):
                 continue
             risk = sum(3.0 for camp in world.camps if camp.health > 0 and apart(camp.cell, cell) <= 2)
+            risk += sum(8.0 for band in world.raiders if any(apart(band.cell, step) <= 2 for step in way))
             value = site_value(world.land, cell) - 1.3 * len(way) - risk
             if value > best_value:
                 best, best_value = cell, value
     if best is None:
         return None
+    if best_value < _DARING and world.city_at(unit.cell):
+        return None  # walls are safer while raiders are about
     if best == unit.cell:
         return {"do": "found", "unit": unit.letter}
     return _go(world, unit, best)

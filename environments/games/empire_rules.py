@@ -239,9 +239,10 @@ def _attempt(rng: np.random.Generator) -> Map | None:
         return None
     start = max(starts, key=lambda cell: site_value(bare, cell))
     rivals = [cell for cell in tiles if apart(cell, start) >= 7 and len(set(around(cell)) & home) >= 5]
-    if not rivals or site_value(bare, start) < 14:
+    # The rival must not close a pass: behind its city there would be land for its conquerors alone.
+    rival = next((cell for cell in rivals if len(reachable(home - {cell}, start)) == len(home) - 1), None)
+    if rival is None or site_value(bare, start) < 14:
         return None
-    rival = rivals[0]
     camps: list[Cell] = []
     for cell in tiles:
         clear = all(apart(cell, other) >= 4 for other in (start, *camps)) and apart(cell, rival) >= 3
@@ -249,7 +250,6 @@ def _attempt(rng: np.random.Generator) -> Map | None:
             camps.append(cell)
     if len(camps) < 2:
         return None
-    # Room for four cities and the roads between them.
     viewable = len({near for cell in home for near in within(cell, 1)})
     return Map(terrain, resources, start, rival, tuple(camps[:2]), viewable)
 

@@ -21,7 +21,7 @@ from environments.games.empire_rules import (
     Unit,
     map_of,
 )
-from environments.games.empire_world import World
+from environments.games.empire_world import MOST_PEOPLE, World
 from environments.games.grid import Cell
 
 SIDE = 36
@@ -305,7 +305,8 @@ def _cities(canvas: Canvas, world: World) -> None:
         surplus = world.yields(city).food - 2 * city.population
         wait = -(-(city.food_to_grow - city.food) // surplus) if surplus > 0 else 0
         canvas.text(_LEFT + 20, y + 7, str(city.population), 11, bold=True, anchor="lm")
-        growth = f"in {wait}" if surplus > 0 else "stays" if surplus == 0 else "hunger"
+        full = city.population == MOST_PEOPLE and surplus >= 0
+        growth = "full" if full else f"in {wait}" if surplus > 0 else "stays" if surplus == 0 else "hunger"
         canvas.text(_LEFT + 31, y + 7, growth, 11, drawing.RED if surplus < 0 else drawing.MUTED, anchor="lm")
         if city.queue:
             more = f" +{len(city.queue) - 1}" if len(city.queue) > 1 else ""

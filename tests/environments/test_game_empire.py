@@ -64,8 +64,10 @@ def test_every_land_has_what_the_ambitions_take():
         home = reachable({cell for cell in tiles() if land.passable(cell)}, land.start)
         assert {land.rival, *land.camps} <= home and len(land.camps) == 2
         assert apart(land.start, land.rival) >= 7
+        open_to_traders = reachable(home - {land.rival}, land.start)
+        assert len(open_to_traders) == len(home) - 1, "the rival closes no pass"
         sites = []
-        for cell in [land.start, *sorted(home)]:
+        for cell in [land.start, *sorted(open_to_traders)]:
             if all(apart(cell, other) >= 3 for other in [*sites, land.rival]):
                 sites.append(cell)
         assert len(sites) >= 5
