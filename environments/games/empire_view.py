@@ -95,8 +95,7 @@ def draw(world: World, years: int, ambitions: list[tuple[str, float, str]], outc
     """
     canvas = _land(world.number).copy()
     canvas.text(_LEFT - 6, 14, f"Year {min(world.turn, years)} of {years}", 14, drawing.MUTED, bold=True, anchor="rm")
-    news = world.news[-3:]
-    canvas.text(20, 23, "  ".join(news) if news else "A quiet year.", 12, drawing.DEEP_TEAL if news else drawing.MUTED)
+    canvas.text(20, 23, news_line(world.news), 12, drawing.DEEP_TEAL if world.news else drawing.MUTED)
     _fog(canvas, world)
     _foes(canvas, world)
     for city in world.cities:
@@ -110,6 +109,15 @@ def draw(world: World, years: int, ambitions: list[tuple[str, float, str]], outc
     if outcome:
         _ending(canvas, outcome, score)
     return canvas.frame()
+
+
+def news_line(news: list[str]) -> str:
+    """As much of the news as fits above the map, the latest first to stay: what foes do comes last."""
+    for first in range(len(news)):
+        line = "  ".join(news[first:])
+        if drawing.font(12).getlength(line) <= MAP[2] - MAP[0]:
+            return line
+    return "A quiet year."
 
 
 @lru_cache(maxsize=16)

@@ -238,7 +238,7 @@ class World(Realm):
             city.buildings.append(item)
         city.production -= ITEMS[item].cost
         city.queue.pop(0)
-        self.news.append(f"City {city.letter}: {item} is ready.")
+        self.news.append(f"{city.letter}: {item} ready.")
 
     # The turn
 

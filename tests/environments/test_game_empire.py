@@ -363,6 +363,13 @@ def test_drag_from_nowhere_to_nowhere_means_nothing():
         assert game.state() == before
 
 
+def test_news_that_do_not_fit_make_room_for_the_latest():
+    news = [f"{letter}: swordsman ready." for letter in "ZYXWVU"] + ["Raiders rob city Z."]
+    line = view.news_line(news)
+    assert line.endswith("Raiders rob city Z.") and "U: swordsman" in line and "Z: swordsman" not in line
+    assert view.news_line([]) == "A quiet year."
+
+
 def test_places_for_the_mouse_do_not_overlap():
     boxes = [*view.CHIPS.values(), *view.TECH_CHIPS.values(), view.MAP]
     for i, a in enumerate(boxes):
