@@ -26,6 +26,7 @@ VISIBLE = 76
 _GATE = LENGTH / CHECKPOINTS
 
 Rows = NDArray[np.float32]
+"""Numbers per row of the frame, or per row and channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +153,25 @@ class RoadView:
         fade = np.clip(half / 26.0, 0.0, 1.0)[:, None]
         band = (np.floor(distance / 12.0) % 2)[:, None]
         fine = (np.floor(distance / 4.0) % 2)[:, None]
-        grass = _mix(theme.grass, theme.grass_dark, band * fade)
-        kerb = _mix((236, 236, 232), (196, 48, 42), fine * fade + 0.5 * (1 - fade))
-        road = _mix(theme.road, theme.road_dark, band * fade)
-        kerb_share = np.clip(1.1 * width - off + 0.5, 0.0, 1.0)[..., None]
-        road_share = np.clip(width - off + 0.5, 0.0, 1.0)[..., None]
+        haze = np.clip(1.0 - half / 9.0, 0.0, 0.75)[:, None]
+        grass, kerb, road, paint_white = (
+            _mix(colours, theme.haze, haze)[:, None, :]
+            for colours in (
+                _mix(theme.grass, theme.grass_dark, band * fade),
+                _mix((236, 236, 232), (196, 48, 42), fine * fade + 0.5 * (1 - fade)),
+                _mix(theme.road, theme.road_dark, band * fade),
+                (245, 245, 245),
+            )
+        )
         line = np.clip(np.maximum(0.014 * width, 0.3) - np.abs(off - 0.31 * width) + 0.5, 0.0, 1.0)
-        line *= np.where(fine == 0, fade, 0.0)
-        gates = np.abs((distance + _GATE / 2) % _GATE - _GATE / 2) < np.maximum(1.2, 3.0 / np.maximum(half, 1) * 8)
-        line = np.where((gates & (distance > 10))[:, None], 0.85, line * 0.8)[..., None]
-        mixed = grass[:, None, :] + (kerb - grass)[:, None, :] * kerb_share
-        surface = road[:, None, :] + (np.float32(245) - road)[:, None, :] * line
-        mixed += (surface - mixed) * road_share
-        haze = np.clip(1.0 - half / 9.0, 0.0, 0.75)[:, None, None]
-        mixed += (np.array(theme.haze, np.float32) - mixed) * haze
+        line *= np.where(fine == 0, 0.8 * fade, 0.0)
+        gates = np.abs((distance + _GATE / 2) % _GATE - _GATE / 2) < np.maximum(1.2, 24.0 / np.maximum(half, 1.0))
+        line[gates & (distance > 10)] = 0.85
+        mixed = grass + (kerb - grass) * np.clip(1.1 * width - off + 0.5, 0.0, 1.0)[..., None]
+        surface = road + (paint_white - road) * line[..., None]
+        surface -= mixed
+        surface *= np.clip(width - off + 0.5, 0.0, 1.0)[..., None]
+        mixed += surface
         pixels: Frame = mixed.astype(np.uint8)
         return pixels
 
@@ -308,10 +314,10 @@ def _between(line: tuple[float, ...], index: int, share: float) -> float:
     return line[index] + share * (line[index + 1] - line[index])
 
 
-def _mix(colour: Colour, other: Colour, share: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Colours per row, (rows, 3) float32, between two."""
-    first, second = np.array(colour, np.float32), np.array(other, np.float32)
-    mixed: NDArray[np.float32] = (first + (second - first) * share).astype(np.float32)
+def _mix(colour: Colour | Rows, other: Colour, share: Rows) -> Rows:
+    """Colours per row, (rows, 3) float32, between two; `share` is (rows, 1)."""
+    first, second = np.asarray(colour, np.float32), np.array(other, np.float32)
+    mixed: Rows = (first + (second - first) * share).astype(np.float32)
     return mixed
 
 

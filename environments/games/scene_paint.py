@@ -103,7 +103,7 @@ def _pile(image: Image.Image, case: Case) -> None:
     px, py = _pixel(x, y)
     for layer in case.order:
         if layer == "mud":
-            _print(image, case.soles[case.culprit], (x + 0.14, y + 0.09), 2.15, 1.0, left=False)
+            _print(image, case.soles[case.culprit], (x + 0.145, y + 0.075), 3.3, 1.0, left=False)
         elif layer == "wine":
             side = 2 * round(0.2 * FLOOR_PIXELS)
             blot = Image.new("L", (side, side), 0)

@@ -108,8 +108,8 @@ def seat_direction(seat: int) -> Vector:
 
 
 def pile_centre(case: Case) -> tuple[float, float]:
-    """Where things lie on top of each other."""
-    return (1.2, -1.2)[case.pile % 2], (1.15, -1.15)[case.pile // 2]
+    """Where things lie on top of each other: in a corner, clear of the trails, whose mud would confuse the order."""
+    return (1.55, -1.55)[case.pile % 2], (1.45, -1.45)[case.pile // 2]
 
 
 def trail(case: Case, *, leaving: bool) -> list[tuple[float, float, float]]:
@@ -118,7 +118,7 @@ def trail(case: Case, *, leaving: bool) -> list[tuple[float, float, float]]:
     seat = case.seats.index(case.victim)
     start, end = (90.0 - 90.0 * wall_side for wall_side in (side, seat))
     turn = (end - start + 180.0) % 360.0 - 180.0
-    far, near = wall(side)[2] - 0.22, 1.62 if leaving else 1.38
+    far, near = wall(side)[2] - 0.22, 1.5 if leaving else 1.32
     points = [(start, far - 0.1 * step) for step in range(int((far - near) / 0.1) + 1)]
     arc = max(1, int(abs(turn) / 4))
     points += [(start + turn * (step + 1) / arc, near) for step in range(arc)]

@@ -11,7 +11,7 @@ from environments.game import InputEvent
 from environments.games.scene import CLUES, Scene, SceneAction
 from environments.games.scene_case import LAYERS, QUESTIONS, Case, clock_text, make_case
 from environments.games.scene_paint import TINT_COLOURS, hand_print, sole_mask
-from environments.games.scene_room import HALF_X, HALF_Y, close_eye, readable, standing_eye, things, trail
+from environments.games.scene_room import HALF_X, HALF_Y, close_eye, pile_centre, readable, standing_eye, things, trail
 
 CASES = [make_case(np.random.default_rng(seed)) for seed in range(150)]
 
@@ -88,6 +88,13 @@ def test_trails_lead_from_the_way_in_to_the_victim_and_on_to_the_way_out():
             assert wall_distance < 0.7
             outwards = math.cos(direction) * x + math.sin(direction) * y
             assert outwards > 0 if leaving else outwards < 0
+
+
+def test_no_step_of_the_trails_comes_near_the_pile():
+    """Mud of a trail under the wine or the paper would tell a wrong order."""
+    for case in CASES:
+        steps = trail(case, leaving=False) + trail(case, leaving=True)
+        assert min(math.dist((x, y), pile_centre(case)) for x, y, _ in steps) > 0.45
 
 
 def test_every_trace_can_be_read_from_near_and_none_from_across_the_room():
