@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Purpose = Literal["act", "repair", "reflect", "judge", "diagnose"]
 CallStatus = Literal[
     "ok", "refused", "truncated", "timeout", "rate_limited", "server_error", "bad_request", "network", "malformed"
@@ -24,8 +27,8 @@ class ModelCall:
     """Base URL, or the provider's name; without credentials."""
     request: Mapping[str, Any]
     """The request as sent; each image is replaced by {"artifact": sha256}."""
-    images: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """The PNG bytes of those images by SHA-256."""
+    images: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict, repr=False, compare=False)
+    """Those images by their address, (H, W, 3) uint8 RGB, as sent."""
     reply: Mapping[str, Any] | None = None
     """The reply as received; None if none came."""
     text: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +17,9 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.supervision import Directive
 from environments.env import ArenaEnv
-from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Step
+from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Picture, Step
+from storage.pictures import PictureLog
+from storage.requests import abridged
 from storage.store import Store
 from storage.video import VideoWriter
 
@@ -50,6 +51,7 @@ class Recorder:
         self._unwritten: list[MilestoneTruth] = []
         self._summary: dict[str, Any] = {"illegal": 0, "unparsable": 0, "refused": 0}
         self._calls: list[ModelCall | Call] = []
+        self._log = CallLog()
         self._notes: dict[str, list[float]] = {}
         self._recorded: list[Step] = []
 
@@ -125,10 +127,11 @@ class Recorder:
             if fork is not None:
                 fork.diagnosis_id = diagnosis.id
                 extra.append(fork)
-        rows = self._call_rows(calls, step.index)
+        self._calls += calls
+        rows, pictures = self._log.rows(calls, self.episode_id, step.index)
         self._count(step)
         truths, self._unwritten = self._unwritten, []
-        self._store.append_step(step, calls=rows, truths=truths, extra=extra)
+        self._store.append_step(step, calls=rows, truths=truths, extra=[*extra, *pictures])
         self._n_steps += 1
 
     def replayed(self, step: Step) -> None:
@@ -138,9 +141,10 @@ class Recorder:
 
     def failed_calls(self, calls: Iterable[ModelCall], step_index: int) -> None:
         """Keep the calls of a step that came to nothing."""
-        rows = self._call_rows(list(calls), step_index)
-        if rows:
-            self._store.add(*rows)
+        made = list(calls)
+        self._calls += made
+        rows, pictures = self._log.rows(made, self.episode_id, step_index)
+        self._store.add(*rows, *pictures)
 
     def finish(self, env: ArenaEnv, outcome: Outcome, detail: str) -> None:
         """Close the video, put it into the store, and complete the episode's row."""
@@ -207,10 +211,6 @@ class Recorder:
             call_id=directive.calls[-1].id if directive.calls else None,
         )
 
-    def _call_rows(self, calls: Sequence[ModelCall], step_index: int) -> list[Call]:
-        self._calls += calls
-        return call_rows(self._store, calls, self.episode_id, step_index)
-
     def _count(self, step: Step) -> None:
         if step.status in self._summary:
             self._summary[step.status] += 1
@@ -232,38 +232,56 @@ class Recorder:
         }
 
 
-def call_rows(
-    store: Store, calls: Iterable[ModelCall], episode_id: str | None, step_index: int | None = None
-) -> list[Call]:
-    """Rows for model calls; the images that were sent are stored once each, by content."""
-    rows = []
-    for call in calls:
-        for sha, png in call.images.items():
-            if hashlib.sha256(png).hexdigest() != sha:
-                raise ValueError(f"call {call.id}: image {sha} does not have that content")
-            store.put_artifact(png, "image/png")
-        rows.append(
-            Call(
-                id=call.id,
-                episode_id=episode_id,
-                step_index=step_index,
-                purpose=call.purpose,
-                model=call.model,
-                endpoint=call.endpoint,
-                request=dict(call.request),
-                reply=dict(call.reply) if call.reply is not None else None,
-                text=call.text,
-                status=call.status,
-                error=call.error,
-                retries=call.retries,
-                latency_s=call.latency_s,
-                waited_s=call.waited_s,
-                input_tokens=call.input_tokens,
-                output_tokens=call.output_tokens,
-                usage=dict(call.usage),
-                cost_usd=call.cost_usd,
-                cost_source=call.cost_source,
-                cached=call.cached,
-            )
-        )
-    return rows
+class CallLog:
+    """Turns the model calls of one episode into rows that do not say or show the same twice."""
+
+    def __init__(self) -> None:
+        self._pictures = PictureLog()
+        self._first: ModelCall | None = None
+
+    def rows(
+        self, calls: Iterable[ModelCall], episode_id: str | None, step_index: int | None = None
+    ) -> tuple[list[Call], list[Picture]]:
+        """Rows of the calls, and of the pictures that were sent for the first time."""
+        rows: list[Call] = []
+        pictures: list[Picture] = []
+        for call in calls:
+            pictures += self._pictures.rows(call.images)
+            request = dict(call.request)
+            if self._first is None:
+                self._first = call
+            else:
+                request = abridged(request, self._first.request, self._first.id)
+            rows.append(_call_row(call, request, episode_id, step_index))
+        return rows, pictures
+
+
+def record_calls(store: Store, calls: Iterable[ModelCall], episode_id: str | None, *results: Base) -> None:
+    """Write down calls that belong to no step, a judge's or a reflector's, together with what came of them."""
+    rows, pictures = CallLog().rows(calls, episode_id)
+    store.add(*rows, *pictures, *results)
+
+
+def _call_row(call: ModelCall, request: dict[str, Any], episode_id: str | None, step_index: int | None) -> Call:
+    return Call(
+        id=call.id,
+        episode_id=episode_id,
+        step_index=step_index,
+        purpose=call.purpose,
+        model=call.model,
+        endpoint=call.endpoint,
+        request=request,
+        reply=dict(call.reply) if call.reply is not None else None,
+        text=call.text,
+        status=call.status,
+        error=call.error,
+        retries=call.retries,
+        latency_s=call.latency_s,
+        waited_s=call.waited_s,
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        usage=dict(call.usage),
+        cost_usd=call.cost_usd,
+        cost_source=call.cost_source,
+        cached=call.cached,
+    )

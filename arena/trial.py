@@ -19,7 +19,7 @@ from arena.judging import JudgeConfig
 from arena.outcomes import Outcome
 from arena.plan import Attempt, Plan, Trial, retry
 from arena.play import Play
-from arena.recorder import Recorder, call_rows
+from arena.recorder import Recorder, record_calls
 from arena.reflection import Reflector
 from arena.review import judge_evidence, reflection_evidence
 from environments.env import ArenaEnv
@@ -160,11 +160,11 @@ class TrialRunner:
         try:
             judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, config))
         except ProviderError as error:
-            self._store.add(*call_rows(self._store, error.calls, episode.id))
+            record_calls(self._store, error.calls, episode.id)
             log.warning("%s was not judged: %s: %s", episode.id, type(error).__name__, error)
             return
         rows = judging.to_rows(judgement, episode.id, judge)
-        self._store.add(*call_rows(self._store, judgement.calls, episode.id), *rows)
+        record_calls(self._store, judgement.calls, episode.id, *rows)
 
     def _retry(self, trial: Trial, condition: Condition, episode: Episode, on_episode: OnEpisode) -> None:
         """Reflect and try again until a success, the last round, or an ending that is no score."""
@@ -235,7 +235,7 @@ class TrialRunner:
         try:
             result = reflector.reflect(evidence)
         except ProviderError as error:
-            self._store.add(*call_rows(self._store, error.calls, episode.id))
+            record_calls(self._store, error.calls, episode.id)
             log.warning("%s: no lesson: %s: %s", episode.id, type(error).__name__, error)
             return None
         lesson = Lesson(
@@ -248,7 +248,7 @@ class TrialRunner:
             frames={"failure": list(evidence.failure_indices), "tutorial": list(evidence.tutorial_indices)},
             call_id=result.calls[-1].id if result.calls else None,
         )
-        self._store.add(*call_rows(self._store, result.calls, episode.id), lesson)
+        record_calls(self._store, result.calls, episode.id, lesson)
         if result.status != "ok":
             log.warning(
                 "%s: retried without a lesson, the answer was %s: %s", episode.id, result.status, result.problem

@@ -9,6 +9,7 @@
     ├── RunBusy                another process is running this run
     ├── ArtifactMissing        no bytes of that hash (also a LookupError)
     ├── ArtifactCorrupt        stored bytes no longer match their hash
+    ├── PictureCorrupt         the rows of a picture do not give the picture that they name
     └── VideoError             a file that is not a readable video, or a frame that cannot be written
 
 Messages never contain a password: URLs are masked before they are shown.
@@ -58,6 +59,10 @@ class ArtifactMissing(StorageError, LookupError):
 
 class ArtifactCorrupt(StorageError):
     """The stored bytes do not have the hash that names them: restore the file from a backup."""
+
+
+class PictureCorrupt(StorageError):
+    """The rows of a picture are damaged, or one of them is missing."""
 
 
 class VideoError(StorageError):

@@ -6,7 +6,8 @@
                               │  ├──< Fault                 what was injected (the truth)
                               │  └──< Diagnosis ──< Intervention   what was said and done about it
                               └──< Lesson                   what a reflection drew from it
-    Artifact                                                bytes by SHA-256: videos, images
+    Picture                                                 what models were shown, exactly
+    Artifact                                                bytes by SHA-256: videos, files
 
 Times are UTC; durations are seconds (`_s`); money is US dollars as exact decimals.
 """
@@ -17,10 +18,10 @@ import datetime as dt
 import decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, MetaData, String, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, MetaData, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 
-from storage.column_types import AnyText, Json, Usd, UtcDateTime
+from storage.column_types import AnyText, Json, PackedJson, Usd, UtcDateTime
 
 
 class Base(MappedAsDataclass, DeclarativeBase, kw_only=True):
@@ -180,10 +181,11 @@ class Call(Base, kw_only=True):
     """act | repair | reflect | judge | diagnose"""
     model: Mapped[str] = mapped_column(String(200))
     endpoint: Mapped[str] = mapped_column(String(300), default="")
-    request: Mapped[dict[str, Any]]
-    """The request as sent, without keys; each image is {"artifact": sha256}."""
-    reply: Mapped[dict[str, Any] | None] = mapped_column(default=None)
-    """The reply as received; null if none came."""
+    request: Mapped[dict[str, Any]] = mapped_column(PackedJson)
+    """The request as sent, without keys, compressed. Each image is {"artifact": sha256}, the address of a `Picture`;
+    what an earlier call of the episode has in common with it is {"as_in": id}, which `Store.calls` fills in."""
+    reply: Mapped[dict[str, Any] | None] = mapped_column(PackedJson, default=None)
+    """The reply as received, compressed; null if none came."""
     text: Mapped[str] = mapped_column(AnyText, default="")
     status: Mapped[str] = mapped_column(String(30))
     """ok | refused | truncated | timeout | rate_limited | server_error | bad_request | network | malformed"""
@@ -315,6 +317,23 @@ class Intervention(Base, kw_only=True):
     exact: Mapped[bool]
     """Whether the restored state was bit-identical to the snapshot."""
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Picture(Base, kw_only=True):
+    """A picture that a model was shown, exactly: one entry of a log of pictures (`storage.pictures`)."""
+
+    __tablename__ = "picture"
+
+    log: Mapped[str] = mapped_column(String(32), primary_key=True)
+    index: Mapped[int] = mapped_column(primary_key=True)
+    """Place in the log, from 0."""
+    sha256: Mapped[str] = mapped_column(String(64), index=True)
+    """Of its size and pixels: what requests call it."""
+    width: Mapped[int]
+    height: Mapped[int]
+    first: Mapped[int]
+    """Where reading begins: the last entry of that size that started afresh, or the one that this one is half of."""
+    data: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class Artifact(Base, kw_only=True):

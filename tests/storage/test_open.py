@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.command import downgrade
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from storage import migrations
 from storage.database import warn_of_network_filesystem
@@ -23,7 +24,7 @@ from storage.errors import (
     SchemaTooOld,
     StorageError,
 )
-from storage.models import Base
+from storage.models import Base, Call
 from storage.schema import alembic_config
 from storage.store import Store
 from storage.urls import mask, parse_database
@@ -73,6 +74,29 @@ def test_the_first_revision_can_be_taken_back(store: Store) -> None:
         downgrade(config, "base")
     with store.session() as session:
         assert set(inspect(session.connection()).get_table_names()) == {"alembic_version"}
+
+
+def test_calls_written_before_pictures_were_kept_are_read_as_they_were(
+    database: str, artifacts: str, store: Store
+) -> None:
+    """Revision 0001 held requests as plain JSON; taken back and migrated again, nothing of them changes."""
+    request = {"model": "m", "messages": [{"role": "system", "content": "Rules."}], "note": "\u00e9\n"}
+    replies = ({"choices": [1, 2.5, None]}, None)
+    store.add(*(Call(id=f"c{i}", episode_id=None, purpose="act", model="m", request=request, reply=reply, status="ok")
+                for i, reply in enumerate(replies)))  # fmt: skip
+    with store._engines.write.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        downgrade(config, "0001")
+        rows = connection.execute(text("SELECT request, reply FROM call ORDER BY id")).all()
+        assert [json.loads(row.request) if isinstance(row.request, str) else row.request for row in rows] == [
+            request
+        ] * 2
+        assert "picture" not in inspect(connection).get_table_names()
+    store.close()
+    with Store.open(database, artifacts) as again, again.read() as session:
+        calls = session.scalars(select(Call).order_by(Call.id)).all()
+        assert [(call.request, call.reply) for call in calls] == [(request, reply) for reply in replies]
 
 
 def test_a_newer_schema_is_refused_untouched(database: str, artifacts: str) -> None:

@@ -1,0 +1,199 @@
+"""Pictures kept exactly, in few bytes: only the tiles that changed, and of those only the ones not seen before.
+
+The pictures of one episode are a log. Drawn games repeat themselves: a picture is cut into tiles of 16 x 16 pixels,
+and each tile of the log is stored once; after that a picture is the list of the tiles that changed and of what they
+changed to. A picture that is another one of the log at half size, as players are reminded of earlier views, is stored
+as just that. Photographs and textured 3-D scenes, whose tiles are all new, are kept whole. Lossless: what a model was
+shown comes back bit for bit, or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+import zlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.errors import PictureCorrupt
+from storage.models import Picture
+
+Pixels = NDArray[np.uint8]
+"""(height, width, 3) uint8, RGB."""
+
+CHAIN = 256
+"""Pictures from one that starts afresh to the next, at most: reading one of them reads all before it."""
+_TILE = 16
+_TILE_BYTES = _TILE * _TILE * 3
+_LEVEL = 6
+_NEW_SHARE = 0.5
+"""With a larger share of new tiles a picture is kept whole."""
+_TILES, _WHOLE, _HALF = b"t", b"w", b"h"
+
+
+def address(pixels: Pixels) -> str:
+    """What a picture is called: SHA-256 of its size and its pixels."""
+    height, width = pixels.shape[:2]
+    digest = hashlib.sha256(f"{width}x{height}\n".encode())
+    digest.update(np.ascontiguousarray(pixels).data)
+    return digest.hexdigest()
+
+
+def halved(pixels: Pixels) -> Pixels:
+    """A picture at half size: each pixel the mean of four, in whole numbers, the same on every machine.
+
+    Args:
+        pixels: of even width and height.
+    """
+    height, width = pixels.shape[:2]
+    sums = pixels.reshape(height // 2, 2, width // 2, 2, 3).sum(axis=(1, 3), dtype=np.uint16)
+    means: Pixels = ((sums + 2) >> 2).astype(np.uint8)
+    return means
+
+
+class _Tiles:
+    """The tiles of the pictures of one size, since one that started afresh."""
+
+    def __init__(self, pixels: Pixels, index: int) -> None:
+        self.shape = pixels.shape
+        self.first = index
+        self.index: dict[bytes, int] = {}
+        self.table: list[bytes] = []
+        self.last: NDArray[np.uint8] | None = None
+
+    def add(self, tile: bytes) -> int:
+        self.table.append(tile)
+        return self.index.setdefault(tile, len(self.table) - 1)
+
+
+class PictureLog:
+    """Turns the pictures of one episode into rows; a log of its own in every process."""
+
+    def __init__(self) -> None:
+        self._id = uuid.uuid4().hex
+        self._count = 0
+        self._written: set[str] = set()
+        self._tiles: dict[tuple[int, int], _Tiles] = {}
+        self._last: dict[tuple[int, int], tuple[int, Pixels]] = {}
+
+    def rows(self, pictures: Mapping[str, Pixels]) -> list[Picture]:
+        """Rows for the pictures that this log has not had yet.
+
+        Args:
+            pictures: (height, width, 3) uint8 RGB by `address`; they must not be written to afterwards.
+        """
+        rows = []
+        for sha256, pixels in pictures.items():
+            if sha256 not in self._written:
+                self._written.add(sha256)
+                rows.append(self._row(sha256, pixels))
+        return rows
+
+    def _row(self, sha256: str, pixels: Pixels) -> Picture:
+        height, width = pixels.shape[:2]
+        index, self._count = self._count, self._count + 1
+        data, first = self._half(pixels) or self._encoded(pixels, index)
+        self._last[width, height] = (index, pixels)
+        return Picture(log=self._id, index=index, sha256=sha256, width=width, height=height, first=first, data=data)
+
+    def _half(self, pixels: Pixels) -> tuple[bytes, int] | None:
+        height, width = pixels.shape[:2]
+        index, full = self._last.get((2 * width, 2 * height), (0, None))
+        return (_HALF, index) if full is not None and np.array_equal(halved(full), pixels) else None
+
+    def _encoded(self, pixels: Pixels, index: int) -> tuple[bytes, int]:
+        height, width = pixels.shape[:2]
+        tiles = self._tiles.get((width, height))
+        if tiles is None or index - tiles.first >= CHAIN:
+            tiles = self._tiles[width, height] = _Tiles(pixels, index)
+        cut = _cut(pixels)
+        changed = np.ones(len(cut), bool) if tiles.last is None else (cut != tiles.last).any(axis=1)
+        known = len(tiles.table)
+        numbers = np.empty(int(changed.sum()), np.uint32)
+        for i, tile in enumerate(cut[changed]):
+            content = tile.tobytes()
+            number = tiles.index.get(content)
+            numbers[i] = tiles.add(content) if number is None else number
+        tiles.last = cut
+        new = tiles.table[known:]
+        if len(new) > _NEW_SHARE * len(cut):
+            del self._tiles[width, height]
+            return _WHOLE + zlib.compress(_less_above(pixels).tobytes(), 1), index
+        packed = np.packbits(changed).tobytes() + numbers.tobytes() + b"".join(new)
+        return _TILES + zlib.compress(packed, _LEVEL), tiles.first
+
+
+def decode(chain: Iterable[Picture]) -> Pixels:
+    """The picture at the end of a chain of rows, which begins with one that starts afresh.
+
+    Raises:
+        PictureCorrupt: if the rows do not give the picture that the last one's address names.
+    """
+    pixels: Pixels | None = None
+    tiles: _Tiles | None = None
+    row: Picture | None = None
+    for row in chain:
+        try:
+            kind, data = (
+                row.data[:1],
+                zlib.decompressobj().decompress(row.data[1:], _longest(row)) if row.data[1:] else b"",
+            )
+            if kind == _HALF and pixels is not None:
+                pixels = halved(pixels)
+            elif kind == _WHOLE:
+                lines = np.frombuffer(data, np.uint8).reshape(row.height, row.width * 3)
+                pixels = np.cumsum(lines, axis=0, dtype=np.uint8).reshape(row.height, row.width, 3)
+            elif kind == _TILES:
+                blank = np.zeros((row.height, row.width, 3), np.uint8)
+                tiles = tiles if tiles is not None and tiles.shape == blank.shape else _Tiles(blank, row.index)
+                pixels = _from_tiles(row, data, tiles)
+            else:
+                raise ValueError(f"no such kind of row as {kind!r}, or its source is missing")
+        except (zlib.error, ValueError, IndexError) as error:
+            raise PictureCorrupt(f"picture {row.sha256}: {error}") from error
+    if row is None or pixels is None or address(pixels) != row.sha256:
+        raise PictureCorrupt(f"picture {row.sha256 if row else '?'}: its rows give another picture")
+    return pixels
+
+
+def _longest(row: Picture) -> int:
+    """Bytes that a row may hold uncompressed: damaged ones must not fill the memory."""
+    across, down = -(-row.width // _TILE), -(-row.height // _TILE)
+    return across * down * (_TILE_BYTES + 5) + 8
+
+
+def _from_tiles(row: Picture, data: bytes, tiles: _Tiles) -> Pixels:
+    across, down = -(-row.width // _TILE), -(-row.height // _TILE)
+    count = across * down
+    mask_bytes = -(-count // 8)
+    changed = np.unpackbits(np.frombuffer(data, np.uint8, mask_bytes), count=count).astype(bool)
+    numbers = np.frombuffer(data, np.uint32, int(changed.sum()), mask_bytes)
+    new = data[mask_bytes + numbers.nbytes :]
+    for start in range(0, len(new), _TILE_BYTES):
+        tiles.table.append(new[start : start + _TILE_BYTES])
+    cut = np.zeros((count, _TILE_BYTES), np.uint8) if tiles.last is None else tiles.last.copy()
+    content = b"".join(tiles.table[number] for number in numbers)
+    cut[changed] = np.frombuffer(content, np.uint8).reshape(-1, _TILE_BYTES)
+    tiles.last = cut
+    whole = cut.reshape(down, across, _TILE, _TILE, 3).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(whole.reshape(down * _TILE, across * _TILE, 3)[: row.height, : row.width])
+
+
+def _cut(pixels: Pixels) -> NDArray[np.uint8]:
+    """(n, 768): the tiles of a picture row by row, the last ones filled up with zeros."""
+    height, width = pixels.shape[:2]
+    down, across = -(-height // _TILE), -(-width // _TILE)
+    if (height % _TILE, width % _TILE) != (0, 0):
+        pixels = np.pad(pixels, ((0, down * _TILE - height), (0, across * _TILE - width), (0, 0)))
+    blocks = pixels.reshape(down, _TILE, across, _TILE, 3).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(blocks).reshape(down * across, _TILE_BYTES)
+
+
+def _less_above(pixels: Pixels) -> Pixels:
+    """Row minus row above: smooth parts become small numbers, as PNG's filter of that name does it."""
+    lines = pixels.reshape(len(pixels), -1)
+    less = lines.copy()
+    less[1:] -= lines[:-1]
+    return less
