@@ -1,4 +1,5 @@
 """The built-in tasks. Importing this module registers them; their engines load on first use."""
 
 from environments.games import tasks as _games  # noqa: F401
+from environments.native import tasks as _native  # noqa: F401
 from environments.robots import tasks as _robots  # noqa: F401

@@ -94,6 +94,9 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  Gymnasium's own form
     snapshot_version = 1
     """Raise it whenever old snapshots can no longer be restored."""
+    reversible: bool = True
+    """Whether `snapshot` and `restore` work and equal actions give equal frames. Where it is False an interrupted
+    episode cannot be continued, only played anew."""
     lazy: bool = True
     """Render pictures when they are looked at. Set it to False for code that keeps observations unread
     across steps, as Gymnasium's own checker does: they are then complete at once."""
