@@ -35,13 +35,13 @@ _VARIABLES = {
     "ammo": "SELECTED_WEAPON_AMMO",
     "weapon": "SELECTED_WEAPON",
     "kills": "KILLCOUNT",
-    "items": "ITEMCOUNT",
     "secrets": "SECRETCOUNT",
     "x": "POSITION_X",
     "y": "POSITION_Y",
-    "angle": "ANGLE",
+    "z": "POSITION_Z",
+    "damage": "DAMAGECOUNT",
 }
-_WEAPONS = ("", "fist", "pistol", "shotgun", "chaingun", "rockets", "plasma", "big gun")
+_WEAPONS = ("fist", "fist", "pistol", "shotgun", "chaingun", "rockets", "plasma", "big gun")
 
 
 class DoomAction(BaseModel):
@@ -208,12 +208,13 @@ class DoomGame(Game):
             self._picture = self._compose()
         return self._picture.copy()
 
-    def aim(self, point: tuple[float, float]) -> tuple[float, float]:
+    def aim(self, point: tuple[float, float], begin: tuple[float, float] | None = None) -> tuple[float, float]:
         """Distance to a point of the map, and the degrees to turn to face it, positive to the left.
 
-        What experts use: the engine must stand at the present moment.
+        Seen from where the player is, or from `begin`. What experts use: the engine must stand at this moment.
         """
         x, y, angle = (self.engine.variable(name) for name in ("POSITION_X", "POSITION_Y", "ANGLE"))
+        x, y = begin or (x, y)
         dx, dy = point[0] - x, point[1] - y
         return math.hypot(dx, dy), (math.degrees(math.atan2(dy, dx)) - angle + 180) % 360 - 180
 
@@ -223,6 +224,9 @@ class DoomGame(Game):
 
     def _look(self) -> None:
         """Read the engine's variables of this moment."""
+        if self.seen.get("tic") == self.tics:
+            return  # looking twice changes nothing
+        self.seen["tic"] = self.tics
         ending = self.engine.go(self.start, self.runs)
         self._picture = None  # its panel shows what is read now
         now = {name: self.engine.variable(variable) for name, variable in _VARIABLES.items()}
@@ -250,7 +254,7 @@ class DoomGame(Game):
         cards = [
             ("Health", str(self.seen["health"]), hurt),
             ("Armour", str(self.seen["armour"]), drawing.INK),
-            (f"Shots ({weapon})" if weapon != "fist" else "Weapon", _shots(weapon, self.seen["ammo"]), drawing.INK),
+            (weapon.capitalize(), "-" if weapon == "fist" else str(max(self.seen["ammo"], 0)), drawing.INK),
             *self.figures(),
         ]
         width, gap = FRAME_SIZE[0] - 2 * 8, 6
@@ -267,10 +271,6 @@ def turn_by(degrees: float) -> dict[str, Any]:
     """The fields of the action that turns nearest to so many degrees, positive to the left."""
     tics = min(range(3, 69), key=lambda tics: abs(turned(tics) - abs(degrees)))
     return {"turn": "left" if degrees > 0 else "right", "ms": tics * 29}
-
-
-def _shots(weapon: str, ammo: int) -> str:
-    return "fist" if weapon == "fist" else str(max(ammo, 0))
 
 
 def _copy(seen: dict[str, Any]) -> dict[str, Any]:

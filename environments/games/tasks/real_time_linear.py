@@ -66,8 +66,8 @@ register(
         id="games/corridor-v1",
         title="Corridor",
         goal=(
-            "Shoot at least four of the guards, then take the armour at the far end of the corridor. The guards stand in"
-            " niches on both sides and shoot at sight; one hit kills a guard. The up and down arrow keys walk, left"
+            "Shoot at least four of the guards, then take the armour at the far end of the corridor. The guards stand"
+            " in niches on both sides and shoot at sight; one hit kills a guard. The up and down arrow keys walk, left"
             " and right turn, A and D step aside, Ctrl fires. The game ends when the armour is taken, or with your"
             " death."
         ),
