@@ -99,15 +99,19 @@ class Emulator:
         """Put back what `save` returned, the picture included.
 
         Raises:
-            ValueError: if the text is not such a state.
+            ValueError: if the text is not such a state, or the joystick has other than two positions of 0 to 17.
         """
+        sticks = [int(joystick) for joystick in state["joystick"]]
+        if len(sticks) != 2 or not all(0 <= joystick < len(ale_py.Action.__members__) for joystick in sticks):
+            # The emulator ends the whole process for a position that it does not know.
+            raise ValueError(f"joystick: expected two positions of 0 to 17, got {sticks!r:.80}")
         try:
             self._ale.restoreState(ale_py.ALEState(base64.b64decode(state["engine"], validate=True)))
-        except RuntimeError as error:
-            raise ValueError(f"engine: not a state of the emulator: {error}") from error
+        except (RuntimeError, SystemError) as error:  # the second where the binding cannot translate the first
+            raise ValueError("engine: not a state of this cartridge's emulator") from error
         self._tail = []
-        for joystick in state["joystick"]:
-            self.frame(int(joystick))
+        for joystick in sticks:
+            self.frame(joystick)
 
     @property
     def ram(self) -> Frame:
@@ -205,7 +209,7 @@ class AtariGame(Game):
             y = 92 + 72 * row
             canvas.panel((_SIDE_LEFT, y, _SIDE_RIGHT, y + 62), drawing.CARD, 8)
             canvas.text(_SIDE_LEFT + 12, y + 9, label, 13, drawing.MUTED)
-            canvas.text(_SIDE_LEFT + 12, y + 26, value, 22, bold=True)
+            canvas.text(_SIDE_LEFT + 12, y + 26, value, 22 if len(value) <= 9 else 17, bold=True)
         return canvas
 
     def _held(self) -> Stick:
@@ -227,8 +231,10 @@ def _side(title: str, lines: Sequence[str]) -> Canvas:
     canvas = Canvas()
     black: Colour = (0, 0, 0)
     canvas.panel((0, 0, 480, 480), black)
-    for index, word in enumerate(title.split("\n")):
-        canvas.text(_SIDE_LEFT, 20 + 28 * index, word, 22, bold=True)
+    words = title.split("\n")
+    size = 22 if max(map(len, words)) <= 9 else 19
+    for index, word in enumerate(words):
+        canvas.text(_SIDE_LEFT, 20 + 28 * index, word, size, bold=True)
     canvas.panel((_SIDE_LEFT, 80, _SIDE_RIGHT, 83), drawing.TEAL)
     for index, line in enumerate(lines):
         canvas.text(_SIDE_LEFT, 462 - 18 * (len(lines) - index), line, 13, drawing.MUTED)

@@ -140,9 +140,9 @@ class Montezuma(AtariGame):
 
     def draw(self) -> Frame:
         """The television; lives and key beside it."""
-        has_key = bool(self.console.ram[_ITEMS] & _KEY)
-        door = "open" if self.stage >= STAGES.index("door") else "shut"
-        figures = [("Lives", str(self.console.lives)), ("Key", "in hand" if has_key else "not yet"), ("Doors", door)]
+        opened = self.stage >= STAGES.index("door")
+        key = "in hand" if self.hero.has_key else "used" if opened else "not yet"
+        figures = [("Lives", str(self.console.lives)), ("Key", key), ("Doors", "one is open" if opened else "shut")]
         canvas = self.screen(figures)
         if self.won:
             drawing.banner(canvas, "Out of the room", "The next room is reached.", drawing.GREEN, clear_of=100)
