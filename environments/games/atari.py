@@ -209,7 +209,7 @@ class AtariGame(Game):
             y = 92 + 72 * row
             canvas.panel((_SIDE_LEFT, y, _SIDE_RIGHT, y + 62), drawing.CARD, 8)
             canvas.text(_SIDE_LEFT + 12, y + 9, label, 13, drawing.MUTED)
-            canvas.text(_SIDE_LEFT + 12, y + 26, value, 22 if len(value) <= 9 else 17, bold=True)
+            canvas.text(_SIDE_LEFT + 12, y + 26, value, 22 if len(value) <= 9 else 16, bold=True)
         return canvas
 
     def _held(self) -> Stick:
@@ -232,7 +232,7 @@ def _side(title: str, lines: Sequence[str]) -> Canvas:
     black: Colour = (0, 0, 0)
     canvas.panel((0, 0, 480, 480), black)
     words = title.split("\n")
-    size = 22 if max(map(len, words)) <= 9 else 19
+    size = 22 if max(map(len, words)) <= 9 else 17
     for index, word in enumerate(words):
         canvas.text(_SIDE_LEFT, 20 + 28 * index, word, size, bold=True)
     canvas.panel((_SIDE_LEFT, 80, _SIDE_RIGHT, 83), drawing.TEAL)
