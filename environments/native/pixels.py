@@ -215,7 +215,7 @@ def solve_unruly(given: Board) -> Board | None:
             return True
         row, column = divmod(index, size)
         if given[row, column] != EMPTY:
-            return fill(index + 1)
+            return fits(row, column) and fill(index + 1)
         for colour in (BLACK, WHITE):
             board[row, column] = colour
             if fits(row, column) and fill(index + 1):
