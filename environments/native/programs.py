@@ -133,6 +133,8 @@ MINETEST = Program(
         ".minetest/minetest.conf": (
             "screen_w = 640\nscreen_h = 480\nfps_max = 30\nviewing_range = 40\nenable_clouds = false\n"
             "enable_sound = false\nfixed_map_seed = {seed}\ntime_speed = 0\nworld_start_time = 12000\n"
+            # Digging takes a button that is held for seconds, which the GUI vocabulary has for keys only.
+            "keymap_dig = KEY_KEY_G\nkeymap_place = KEY_KEY_H\n"
             "bind_address = 127.0.0.1\nserver_announce = false\nupdate_information_url =\ncontentdb_url =\n"
         ),
         "world/world.mt": (

@@ -244,8 +244,8 @@ _task(
     ("real-time-nonlinear", "medium"),
     500,
     "Survive and make tools: fell a tree, make planks, sticks and a wooden pickaxe, and dig stone with it. The keys w,"
-    " a, s, d walk, the space bar jumps, the mouse looks around, the left button digs while it is held, the right"
-    " button places, i opens the inventory with the crafting grid.",
+    " a, s, d walk, the space bar jumps, moving the mouse looks around, g digs while it is held (a trunk takes"
+    " seconds), h places, i opens the inventory with the crafting grid.",
     (
         ("walked", "The player has walked at least ten blocks away from the start."),
         ("dug", "A block has been dug."),
