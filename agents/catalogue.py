@@ -1,5 +1,6 @@
 """The built-in agents. Importing this module registers them; no provider's library is imported."""
 
+from agents.human import HumanAgent
 from agents.policy import ScriptedPolicy
 from agents.registry import register
 from agents.scripted import CalibratedAgent, ExpertAgent, RandomAgent
@@ -10,3 +11,4 @@ register(ExpertAgent)
 register(CalibratedAgent)
 register(VLMAgent)
 register(ScriptedPolicy)
+register(HumanAgent)

@@ -199,18 +199,33 @@ def _attempt(
     return Attempt(spec=spec, agent=entry, instrument=player.instrument, condition=condition)
 
 
-def _tutorial(task_id: str, space: str) -> Attempt:
-    """The expert on the task's tutorial seed, which no experiment scores."""
-    entry, single = AgentEntry.model_validate("scripted"), Condition.model_validate("single")
-    task = environments.get(task_id)
+def single(task_id: str, space: str, entry: AgentEntry, seed: int, *, repetition: int = 0, **settings: Any) -> Attempt:
+    """One attempt at one task, outside any experiment file.
+
+    Args:
+        task_id: The task.
+        space: The action space.
+        entry: The player.
+        seed: The world's seed.
+        repetition: Tells plays of the same seed by the same player apart.
+        **settings: `limits` and `clock`, as in an experiment file.
+    """
+    condition = Condition.model_validate("single")
     block = Block.model_validate(
         {
             "tasks": [task_id],
             "spaces": [space],
             "agents": [entry],
-            "conditions": [single],
-            "seeds": [task.tutorial_seed],
+            "conditions": [condition],
+            "seeds": [seed],
+            **settings,
         }
     )
-    player = agents.create("scripted")
-    return _attempt(task, space, entry, player, single, task.tutorial_seed, 0, block)
+    player = agents.create(entry.name, entry.options)
+    return _attempt(environments.get(task_id), space, entry, player, condition, seed, repetition, block)
+
+
+def _tutorial(task_id: str, space: str) -> Attempt:
+    """The expert on the task's tutorial seed, which no experiment scores."""
+    seed = environments.get(task_id).tutorial_seed
+    return single(task_id, space, AgentEntry.model_validate("scripted"), seed)

@@ -13,7 +13,7 @@ from agents.agent import Agent, Briefing, Decision
 from agents.calls import ModelCall
 from agents.errors import BudgetExceeded, ProviderError
 from agents.gateway import Budget
-from arena.clocks import clock_of
+from arena.clocks import Clock, clock_of
 from arena.errors import NotReproduced
 from arena.experiment import Limits
 from arena.identity import derived_seed
@@ -137,7 +137,13 @@ class Play:
     """
 
     def __init__(
-        self, attempt: Attempt, env: ArenaEnv, agent: Agent, recorder: Recorder, supervisor: Supervisor | None = None
+        self,
+        attempt: Attempt,
+        env: ArenaEnv,
+        agent: Agent,
+        recorder: Recorder,
+        supervisor: Supervisor | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._attempt = attempt
         self._env = env
@@ -145,7 +151,7 @@ class Play:
         self._recorder = recorder
         self._supervisor = supervisor
         self._limits = Limits.model_validate(attempt.spec["limits"])
-        self._clock = clock_of(attempt.spec["clock"], env, agent)
+        self._clock = clock or clock_of(attempt.spec["clock"], env, agent)
         self._time = _Timeline()
         self._budget = _Budget(self._limits)
         self._observation: Mapping[str, Any]
