@@ -9,9 +9,11 @@
     ├── NoExpert               the task has no scripted expert (also a NotImplementedError)
     ├── InvalidAction          an action that the space's schema refuses
     ├── InvalidSnapshot        bytes that this environment did not write
+    ├── InvalidProfile         the profile of a game that somebody owns, with problems (also a ValueError)
     ├── StaleObservation       an observation read after the world has moved on
     └── InfrastructureError    the machine's fault, never the player's: re-run
         ├── DisplayError       the private X display or its window died
+        ├── PersonTookOver     the person at the desktop has stopped the hands
         ├── RenderError        no usable OpenGL
         └── EngineError        the program that is a game's engine died
 
@@ -80,6 +82,18 @@ class InvalidSnapshot(EnvironmentsError, ValueError):
     """Bytes that are not a snapshot of this environment, or of another version of it."""
 
 
+class InvalidProfile(EnvironmentsError, ValueError):
+    """A profile that cannot be used. `problems` holds one line per fault: where, what was given, what to do."""
+
+    def __init__(self, source: str, problems: list[str]) -> None:
+        self.source, self.problems = source, problems
+        super().__init__(source, problems)  # the arguments as given, so that the error survives pickling
+
+    def __str__(self) -> str:
+        count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
+        return "\n".join([f"{self.source}: {count}", *(f"  {problem}" for problem in self.problems)])
+
+
 class StaleObservation(EnvironmentsError, RuntimeError):
     """A lazily rendered view was first read after the environment had moved on."""
 
@@ -90,6 +104,10 @@ class InfrastructureError(EnvironmentsError, RuntimeError):
 
 class DisplayError(InfrastructureError):
     """The private X display, its input, or the game's window failed."""
+
+
+class PersonTookOver(InfrastructureError):
+    """The person whose desktop it is pulled the brake, or brought another window to the front."""
 
 
 class RenderError(InfrastructureError):

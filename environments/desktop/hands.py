@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from Xlib.display import Display
 from Xlib.ext import xtest
 
 from environments.desktop.keyboard import KEY_OF_CHARACTER, Keyboard
+from environments.desktop.pointer import import_pyautogui, path
 from environments.desktop.window import Event
 
 if TYPE_CHECKING:
@@ -20,27 +20,10 @@ _FRAME_S = 0.02
 """Between the parts of a gesture in another program's window, in seconds: a frame at 50 Hz."""
 _READING_S = 0.1
 """How long a program is given to read typed keys before they may change their meaning, in seconds."""
-_DRAG_STEP = 16
-"""Pixels between the points of a drag; a jump would be no drag to a program that follows the pointer."""
 
 
 class GestureLost(RuntimeError):
     """The window did not receive what the hands did."""
-
-
-def import_pyautogui() -> Any:
-    """Import PyAutoGUI, which connects to `DISPLAY` for the life of this process, with its brakes off.
-
-    Its optional parts are kept out: MouseInfo exits the process where tkinter is missing, and the
-    others (screenshots by Pillow and OpenCV, message boxes) cost a tenth of a second and are unused.
-    """
-    for unused in ("mouseinfo", "pyscreeze", "pymsgbox", "pytweening"):
-        sys.modules[unused] = None  # type: ignore[assignment]  # Python's own way to forbid an import
-    import pyautogui
-
-    pyautogui.FAILSAFE = False  # a click into a corner is a click, not an alarm
-    pyautogui.PAUSE = 0
-    return pyautogui
 
 
 class Hands:
@@ -60,7 +43,7 @@ class Hands:
         self._window: Window | None = window
         self._display = display
         self._tap_s = tap_s
-        self._gui = import_pyautogui()
+        self._gui = import_pyautogui(failsafe=False)  # a click into a corner is a click, not an alarm
         self._keyboard = Keyboard(display, self._gui.platformModule)
 
     def reach_for_a_program(self) -> None:
@@ -179,10 +162,3 @@ class Hands:
         for button, mask in ((1, X.Button1Mask), (2, X.Button2Mask), (3, X.Button3Mask)):
             if buttons & mask:
                 xtest.fake_input(self._display, X.ButtonRelease, button)
-
-
-def path(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """Points on the straight line from just after `start` to `end`, at most 16 pixels apart."""
-    (x, y), (to_x, to_y) = start, end
-    steps = max(1, -(-max(abs(to_x - x), abs(to_y - y)) // _DRAG_STEP))
-    return [(x + (to_x - x) * i // steps, y + (to_y - y) * i // steps) for i in range(1, steps + 1)]

@@ -1,0 +1,76 @@
+"""The `owned/` tasks: one for each profile of the package, and of the folders that ARENA_PROFILES names.
+
+Worker processes see the same tasks: they inherit the variable and import this module as their parent did.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from environments.errors import InvalidProfile
+from environments.owned.profile import Profile, load
+from environments.registry import register
+from environments.task import ActionSpace, Milestone, Task
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "ARENA_PROFILES"
+"""Folders with profiles of one's own, or single files, separated as in PATH."""
+SHIPPED = Path(__file__).with_name("profiles")
+_MOST_FILES = 200
+
+
+def task_of(profile: Profile) -> Task:
+    """The task that a profile describes."""
+    return Task(
+        id=profile.task_id,
+        title=profile.title,
+        goal=f"{profile.goal} {profile.controls}",
+        entry_point="environments.owned.env:make_owned",
+        spaces=(ActionSpace.GUI,),
+        milestones=tuple(Milestone(m.id, m.text, m.after) for m in profile.milestones),
+        max_steps=profile.max_steps,
+        params={"profile": profile.model_dump(mode="json", exclude_defaults=True)},
+        category=profile.category,
+        tier=profile.tier,
+        tags=("owned", "vlm-judged", "no-expert"),
+    )
+
+
+def files(place: Path) -> list[Path]:
+    """The profiles in a folder, sorted by name; a file is itself."""
+    if place.is_dir():
+        return sorted(path for path in place.iterdir() if path.suffix in (".yaml", ".yml"))[:_MOST_FILES]
+    return [place]
+
+
+def places() -> list[Path]:
+    """The folders and files that ARENA_PROFILES names."""
+    return [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+
+
+def _register_all() -> None:
+    for path in files(SHIPPED):
+        register(task_of(load(path)))
+    for path in _users_own():
+        try:
+            register(task_of(load(path)))
+        except InvalidProfile as error:
+            # Somebody's half-written file must not take all other tasks away; `arena profile check` shows all of it.
+            log.warning("%s; it is left out (see: arena profile check %s)", error, path)
+        except ValueError as error:  # an id that is taken
+            log.warning("%s is left out: %s", path, error)
+
+
+def _users_own() -> Iterator[Path]:
+    for place in places():
+        if place.exists():
+            yield from files(place)
+        else:
+            log.warning("%s names %s, which does not exist", VARIABLE, place)
+
+
+_register_all()
