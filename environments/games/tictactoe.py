@@ -27,7 +27,7 @@ OTHER: dict[Mark, Mark] = {"X": "O", "O": "X"}
 
 PITCH = 148
 """Pixels from one cell to the next; a cell is 4 pixels smaller."""
-NEXT: Box = (SIDEBAR[0], 330, SIDEBAR[2], 364)
+NEXT: Box = (SIDEBAR[0], 322, SIDEBAR[2], 352)
 """The button that starts the next round."""
 
 
@@ -227,9 +227,9 @@ class TicTacToe(Game):
             self._draw_end(canvas)
         elif self.resting:
             canvas.panel(NEXT, drawing.TEAL, 8)
-            canvas.text(SIDEBAR[0] + 70, 347, "Next round", 17, drawing.CARD, bold=True, anchor="mm")
+            canvas.text(SIDEBAR[0] + 70, 337, "Next round", 17, drawing.CARD, bold=True, anchor="mm")
         else:
-            canvas.text(SIDEBAR[0] + 70, 347, "Click a cell for X", 13, drawing.BLUE, bold=True, anchor="mm")
+            canvas.text(SIDEBAR[0] + 70, 337, "Click a cell for X", 13, drawing.BLUE, bold=True, anchor="mm")
         return canvas.frame()
 
     def _begin(self) -> None:
@@ -377,7 +377,8 @@ def _backdrop() -> Canvas:
     canvas.panel((left, top + 42, right, top + 45), drawing.TEAL)
     lines = (
         "Three in a row win.",
-        "Dark cells are blocked.",
+        "Dark cells are blocked;",
+        "yellow: its last mark.",
         "Win 1 point, loss none.",
         "Draw 1, but ½ if you",
         "let a sure win go.",

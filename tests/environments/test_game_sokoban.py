@@ -137,8 +137,6 @@ def test_dead_positions_are_known_and_have_no_plan():
     search = Solver(level.room)
     cornered = Position(1 << 11 | 1 << 24, 23)
     assert search.pushes_left(cornered) is None and search.plan(cornered) is None
-    with pytest.raises(OverflowError, match="more than 3"):
-        Solver(level.room, most=3)
 
 
 def test_refusals_name_what_is_in_the_way_and_take_a_turn():

@@ -1,6 +1,7 @@
 """Tic-tac-toe: the game tree, fair openings, what a round is worth, the button, and what is refused."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -39,8 +40,9 @@ def place(game, board):
     game.board, game.chance, game.slips = board, value(board, "X") > 0, [0.0] * game.rounds
 
 
+@cache
 def outcome(board, mark):
-    """1, 0, -1 for whoever is to move: a search without depth and memory, to compare `value` with."""
+    """1, 0, -1 for whoever is to move: a search without depth, to compare `value` with."""
     if winning_line(board):
         return -1
     after = [put(board, cell, mark) for cell in free(board)]
