@@ -38,7 +38,7 @@ from arena.play import Play
 from arena.recorder import Recorder
 from arena.review import judge_evidence
 from arena.run import host
-from environments.env import Frame
+from environments.env import ArenaEnv, Frame
 from environments.errors import DisplayError, EnvironmentsError, InfrastructureError, UnsupportedSpace
 from environments.game import Game
 from environments.game_env import GameEnv
@@ -137,22 +137,14 @@ class HumanSession:
         self.seed, self.name = seed, name
         self._player = player
         self._store, self._scratch, self._idle_s = store, scratch, idle_s
-        env = environments.make(task_id, ActionSpace.GUI)
-        if not isinstance(env, GameEnv):
-            raise TypeError(f"{task_id}: a game behind the GUI space is a GameEnv, not {type(env)!r}")
-        self._env = env
-        # A game that minds the end of a step is one that asks which keys are down.
-        self.inputs = Inputs(held=bool(env.game.tick_ms) and type(env.game).release is not Game.release)
-        self.max_steps = horizon(self.task, env.game.tick_ms)
+        self.inputs = Inputs()
+        self.timed = False
+        """Whether the game runs on by itself; known once the phase is `playing`, as is `max_steps`."""
+        self.max_steps = self.task.max_steps
         self._stop = ""
         self._shown = threading.Condition()
         self._view = View(0, None, "starting", 0)
         self._thread = threading.Thread(target=self._run, name="human-session", daemon=True)
-
-    @property
-    def timed(self) -> bool:
-        """Whether the game runs on by itself."""
-        return bool(self._env.game.tick_ms)
 
     @property
     def over(self) -> bool:
@@ -171,9 +163,7 @@ class HumanSession:
     def close(self, reason: str = "the window was closed") -> None:
         """Give up, and wait until everything is written down."""
         self.give_up(reason)
-        if self._thread.ident is None:
-            self._env.close()
-        else:
+        if self._thread.ident is not None:
             self._thread.join(30)
 
     def look(self, after: int = -1, timeout_s: float = 0.0) -> View:
@@ -188,18 +178,25 @@ class HumanSession:
     def _run(self) -> None:
         problem = "the episode ended by an error of the program; see the server's log"
         try:
-            problem = self._play()
+            # Made in the thread that plays it: an engine's OpenGL context belongs to the thread that made it.
+            with contextlib.closing(environments.make(self.task.id, ActionSpace.GUI)) as env:
+                problem = self._play(env)
         except (ArenaError, EnvironmentsError, StorageError, OSError) as error:
             log.warning("%s: %s: %s", self.task.id, type(error).__name__, error)
             problem = f"{type(error).__name__}: {error}"
         finally:
-            self._env.close()
             if problem:
                 self._show(self._view.frame, phase="failed", error=problem)
 
-    def _play(self) -> str:
+    def _play(self, env: ArenaEnv) -> str:
         """Play and record; what went wrong, or nothing."""
-        store, env = self._store, self._env
+        if not isinstance(env, GameEnv):
+            raise TypeError(f"{self.task.id}: a game behind the GUI space is a GameEnv, not {type(env)!r}")
+        store = self._store
+        self.timed = bool(env.game.tick_ms)
+        # A game that minds the end of a step is one that asks which keys are down.
+        self.inputs.held = self.timed and type(env.game).release is not Game.release
+        self.max_steps = horizon(self.task, env.game.tick_ms)
         self._scratch.mkdir(parents=True, exist_ok=True)
         store.begin_run(Run(id=RUN, name=RUN, experiment={"name": RUN}, host=host()))
         _close_abandoned(store)

@@ -21,15 +21,12 @@ _POINTER: Final = frozenset({"move", "click", "drag", "scroll"})
 
 
 class Inputs:
-    """What a person has done and the game has not yet answered. Written by one thread, read by another.
+    """What a person has done and the game has not yet answered. Written by one thread, read by another."""
 
-    Args:
-        held: Whether keys that stay down are to be played as such. A game that polls its keyboard wants that; in one
-            that answers to each key stroke, a stroke is one gesture however long it takes.
-    """
-
-    def __init__(self, *, held: bool) -> None:
-        self.held = held
+    def __init__(self) -> None:
+        self.held = False
+        """Whether keys that stay down are played as such. A game that polls its keyboard wants that; in one that
+        answers to each key stroke, a stroke is one gesture however long it takes."""
         self._space = TypedActions(GuiAction)
         self._changed = threading.Condition()
         self._gestures: deque[dict[str, Any]] = deque()

@@ -1,6 +1,7 @@
 """The app: FastAPI owns `/api`, `/media`, `/static` and `/healthz`; Gradio, mounted at `/ui`, carries the pages.
 
-The UI reads and never runs: every route answers GET and HEAD alone, and closing a tab affects nothing.
+The UI reads and never runs: every route answers GET and HEAD alone, and closing a tab affects nothing. Where a person
+may play, the routes of `ui.play` hand what is done to `arena.human`, which runs the game.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import socket
 import warnings
 import webbrowser
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -20,11 +21,14 @@ from urllib.parse import urlencode
 import uvicorn
 from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi.responses import FileResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from arena.errors import ArenaError
 from storage.store import Store
 from ui import api, media, pages
+from ui import play as playing
+from ui.play import PlayDesk
 from ui.security import Guard, Viewer, check_host, make_viewer
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -38,7 +42,7 @@ class NoFreePort(ArenaError, OSError):
     """Every port that was tried is taken."""
 
 
-def create_app(store: Store, *, token: str | None = None) -> FastAPI:
+def create_app(store: Store, *, token: str | None = None, play: PlayDesk | None = None) -> FastAPI:
     """Build the app.
 
     Importing Gradio takes some seconds, so it happens here and not when this module is imported.
@@ -47,14 +51,26 @@ def create_app(store: Store, *, token: str | None = None) -> FastAPI:
         store: What is shown.
         token: Whoever shows it may look (`?token=` once, or `Authorization: Bearer`). None means that only
             requests by a loopback name are answered.
+        play: Where people play, if they may; its game ends with the server.
     """
     viewer = make_viewer(token)
-    app = FastAPI(title="Rewind Arena", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        if play is not None:
+            await run_in_threadpool(play.close)
+
+    app = FastAPI(
+        title="Rewind Arena", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", lifespan=lifespan
+    )
     app.include_router(_pages_router())
+    if play is not None:
+        app.include_router(playing.create_router(play))
     app.include_router(api.create_router(store))
     app.include_router(media.create_router(store))
-    app = _mount_gradio(app, viewer)
-    app.add_middleware(Guard, viewer=viewer, token=token)
+    app = _mount_gradio(app, viewer, plays=play is not None)
+    app.add_middleware(Guard, viewer=viewer, token=token, plays=play is not None)
     return app
 
 
@@ -64,6 +80,8 @@ def serve(
     port: int = DEFAULT_PORT,
     *,
     token: str | None = None,
+    play: PlayDesk | None = None,
+    path: str = "",
     open_browser: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
@@ -74,6 +92,8 @@ def serve(
         host: Address to listen on.
         port: Port to listen on, or the first free one after it; 0 lets the system choose.
         token: See `create_app`; needed for any `host` that other machines can reach.
+        play: See `create_app`.
+        path: Where the link leads, for example `play?task=games/snake-v1`; the first page if empty.
         open_browser: Open the link in a browser once the server answers.
         ready: Called with the link once the port is ours; prints it by default.
 
@@ -84,8 +104,8 @@ def serve(
     check_host(host, token)
     listener = listen(host, port)
     with contextlib.closing(listener):
-        link = _link(host, listener.getsockname()[1], token)
-        app = create_app(store, token=token)
+        link = _link(host, listener.getsockname()[1], token, path)
+        app = create_app(store, token=token, play=play)
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, date_header=True)
         # The socket listens already: whoever follows the link now waits a moment and is answered.
         (ready or _print_link)(link)
@@ -120,9 +140,10 @@ def listen(host: str, port: int) -> socket.socket:
 _TAKEN: Final = frozenset({98, 48, 10048})  # EADDRINUSE on Linux, macOS and Windows
 
 
-def _link(host: str, port: int, token: str | None) -> str:
+def _link(host: str, port: int, token: str | None, path: str = "") -> str:
     name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    key = f"{'&' if '?' in path else '?'}{urlencode({'token': token})}" if token else ""
+    return f"http://{name}:{port}/{path}{key}"
 
 
 def _print_link(link: str) -> None:
@@ -153,6 +174,12 @@ def _pages_router() -> APIRouter:
         """The short address of an episode at a step."""
         return RedirectResponse(f"/ui/replay?{urlencode({'ep': episode_id, 'step': step})}", status_code=307)
 
+    @router.get("/play")
+    def play(task: str = "", seed: str = "", name: str = "") -> Response:
+        """The short address of a game to play."""
+        given = {key: value for key, value in (("task", task), ("seed", seed), ("name", name)) if value}
+        return RedirectResponse("/ui/play" + (f"?{urlencode(given)}" if given else ""), status_code=307)
+
     @router.get("/healthz")
     def healthz() -> dict[str, str]:
         """Answers while the server lives; tells nothing else."""
@@ -175,7 +202,7 @@ def _pages_router() -> APIRouter:
     return router
 
 
-def _mount_gradio(app: FastAPI, viewer: Viewer) -> FastAPI:
+def _mount_gradio(app: FastAPI, viewer: Viewer, *, plays: bool) -> FastAPI:
     # Read when Gradio is imported: it would otherwise report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     import gradio as gr
@@ -185,11 +212,13 @@ def _mount_gradio(app: FastAPI, viewer: Viewer) -> FastAPI:
         f'<link rel="stylesheet" href="{static}/arena.css"><link rel="icon" href="{static}/icon.svg">'
         f'<link rel="modulepreload" href="{static}/shell.js">'
     )
+    if plays:
+        head += f'<meta name="arena-play" content="on"><link rel="stylesheet" href="{static}/play.css">'
     fonts = ["system-ui", "sans-serif"]  # names of the system's own: Gradio's default theme names web fonts
     theme = gr.themes.Base(font=fonts, font_mono=["ui-monospace", "monospace"])
     with gr.Blocks(title="Rewind Arena", fill_width=True, analytics_enabled=False) as blocks:
         pages.leaderboard.build(static)
-    for page in (pages.episodes, pages.replay):
+    for page in (pages.episodes, pages.replay, *((pages.play,) if plays else ())):
         with blocks.route(page.TITLE, f"/{page.NAME}", show_in_navbar=False):
             page.build(static)
     with warnings.catch_warnings():

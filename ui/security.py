@@ -59,6 +59,11 @@ _CLOSED: Final = ("/file=", "/file/", "/proxy=", "/upload", "/stream/", "/call/"
 
 _OPEN: Final = ("/healthz",)
 
+PLAY: Final = "/api/play"
+"""The only addresses that change anything, and only on a server that offers play."""
+MAX_BODY: Final = 16_384
+"""Bytes of one message from the page of a game."""
+
 Viewer = Callable[[HTTPConnection], str | None]
 
 
@@ -114,10 +119,18 @@ def make_viewer(token: str | None) -> Viewer:
 
 
 class Guard:
-    """ASGI middleware around the whole app: who, what method, which headers come back."""
+    """ASGI middleware around the whole app: who, what method, which headers come back.
 
-    def __init__(self, app: ASGIApp, *, viewer: Viewer, token: str | None = None) -> None:
+    Args:
+        app: What is guarded.
+        viewer: Decides who may look.
+        token: What visitors present, if anything.
+        plays: Whether people may play here: then, and only below `PLAY`, POST is let through to our own pages.
+    """
+
+    def __init__(self, app: ASGIApp, *, viewer: Viewer, token: str | None = None, plays: bool = False) -> None:
         self.app = app
+        self._plays = plays
         self._viewer = viewer
         self._token = token
 
@@ -147,7 +160,8 @@ class Guard:
 
     def _refuse(self, connection: HTTPConnection) -> Response | None:
         path = connection.scope["path"]
-        if connection.scope["method"] not in ("GET", "HEAD"):
+        posting = self._plays and connection.scope["method"] == "POST" and f"{path}/".startswith(f"{PLAY}/")
+        if connection.scope["method"] not in ("GET", "HEAD") and not posting:
             return _problem(405, "this server is read-only: GET and HEAD only", {"Allow": "GET, HEAD"})
         if path in _OPEN:
             return None
@@ -159,7 +173,7 @@ class Guard:
             return _problem(401, "open the link with ?token=... once, or send 'Authorization: Bearer ...'", _CHALLENGE)
         if "/gradio_api/" in path and any(door in path for door in _CLOSED):
             return _problem(404, "no such page")
-        return None
+        return _refuse_post(connection) if posting else None
 
     def _log_in(self, connection: HTTPConnection) -> Response:
         """Keep the token in a cookie and take it out of the address, so that it is not shared by accident."""
@@ -177,6 +191,25 @@ class Guard:
 
 
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
+
+
+def _refuse_post(connection: HTTPConnection) -> Response | None:
+    """Why a message that would change something is not heard: it comes from a foreign page, or is not of our form.
+
+    A browser says with every POST where its page is from. The name is this server's own (`viewer` has seen to that),
+    so a page from anywhere else, another port of this machine included, gives itself away. JSON is asked for because
+    a foreign page could send no such type without asking first, even from a browser that kept its origin to itself.
+    """
+    headers = connection.headers
+    scheme, _, host = headers.get("origin", "").partition("://")
+    if scheme not in ("http", "https") or not host or host != headers.get("host", ""):
+        return _problem(403, "only this server's own pages may play")
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return _problem(415, "send application/json")
+    length = headers.get("content-length", "")
+    if not length.isdecimal() or int(length) > MAX_BODY:
+        return _problem(413, f"a message has a Content-Length of at most {MAX_BODY} bytes")
+    return None
 
 
 def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
