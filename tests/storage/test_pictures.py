@@ -50,6 +50,12 @@ def test_a_long_log_of_several_sizes_comes_back_bit_for_bit(store: Store) -> Non
         assert np.array_equal(store.picture(sha), pixels)
 
 
+def test_half_size_is_the_rounded_mean_of_four() -> None:
+    pixels = np.random.default_rng(5).integers(0, 256, (64, 96, 3), dtype=np.uint8)
+    sums = pixels.reshape(32, 2, 48, 2, 3).sum(axis=(1, 3), dtype=np.uint16)
+    assert np.array_equal(halved(pixels), (sums + 2) >> 2)
+
+
 def test_what_repeats_costs_next_to_nothing() -> None:
     rng = np.random.default_rng(1)
     log, first = PictureLog(), board(rng, (640, 480))
