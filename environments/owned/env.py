@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -62,7 +62,8 @@ class OwnedEnv(ArenaEnv):
     judged by who looks at the frames; nor can it be copied or taken back. Seeds mean nothing to it.
 
     The person stops everything by moving the pointer into a corner of the screen, or by bringing another window to
-    the front: every key is released, and the episode ends unscored.
+    the front: every key is released, and the episode ends unscored. After that the sign is `switch` in any case:
+    nothing takes the screen back from somebody who has just pulled the brake.
 
     Args:
         task: the task of the profile.
@@ -75,6 +76,9 @@ class OwnedEnv(ArenaEnv):
 
     reversible = False
     action_space: TypedActions
+    _stopped: ClassVar[bool] = False
+    """Whether the brake was the last that this process heard of the person. Of the class: an episode that is run again
+    gets a new environment."""
 
     def __init__(
         self,
@@ -236,7 +240,7 @@ class OwnedEnv(ArenaEnv):
 
         Nothing is read from standard input: a worker process has none, and the person is about to leave the terminal.
         """
-        front = self._sign == "front"
+        front = self._sign == "front" and not OwnedEnv._stopped
         log.warning(
             "%s: %s Then %s; play begins %g s later. To stop it, move the pointer into a corner of the screen, or bring"
             " another window to the front.",
@@ -258,6 +262,7 @@ class OwnedEnv(ArenaEnv):
             now = time.monotonic()
             since = (since or now) if good else None
             if since is not None and now - since >= self._countdown_s:
+                OwnedEnv._stopped = False
                 return
             if now > deadline:
                 raise DisplayError(
@@ -284,7 +289,7 @@ class OwnedEnv(ArenaEnv):
                 timeout_s=lasting_s + _SPARE_S,
             )
         except PersonTookOver:
-            self._at_start = False
+            self._at_start, OwnedEnv._stopped = False, True
             raise
         return reason or refused
 

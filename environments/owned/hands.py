@@ -14,6 +14,8 @@ _SLICE_S = 0.02
 _NOTCH = 120 if sys.platform == "win32" else 1
 """What one click of the wheel is to PyAutoGUI; Windows counts in 120ths (WHEEL_DELTA)."""
 
+_CORNERED = "the pointer was moved into a corner of the screen"
+
 
 class TookOver(RuntimeError):
     """The person has stopped the hands."""
@@ -55,6 +57,12 @@ class Hands:
         Raises:
             TookOver: if the person pulled the brake on the way.
         """
+        try:
+            self._do(gesture, tap_s)
+        except self._gui.FailSafeException:  # PyAutoGUI looks by itself too, before and after it moves
+            raise TookOver(_CORNERED) from None
+
+    def _do(self, gesture: dict[str, Any], tap_s: float) -> None:
         match gesture:
             case {"verb": "move", "x": x, "y": y}:
                 self._move(x, y)
@@ -118,7 +126,7 @@ class Hands:
 
     def _check(self) -> None:
         if self.cornered():
-            raise TookOver("the pointer was moved into a corner of the screen")
+            raise TookOver(_CORNERED)
         self._guard()
 
     def _has_key(self, character: str) -> bool:
@@ -150,9 +158,9 @@ class Hands:
         self._gui.keyDown(key)
 
     def _key_up(self, key: str) -> None:
-        if key in self._keys:
-            self._keys.remove(key)
-        self._gui.keyUp(key)
+        if key in self._keys:  # else it is none of these hands' business: the person may hold it
+            self._gui.keyUp(key)
+            self._keys.remove(key)  # only now: PyAutoGUI may have refused, with the brake pulled
 
     def _button_down(self, button: str) -> None:
         self._check()

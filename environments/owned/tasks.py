@@ -13,7 +13,7 @@ from pathlib import Path
 from environments.errors import InvalidProfile
 from environments.owned.profile import Profile, load
 from environments.registry import register
-from environments.task import ActionSpace, Milestone, Task
+from environments.task import IRREVERSIBLE, NO_EXPERT, VLM_JUDGED, ActionSpace, Milestone, Task
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def task_of(profile: Profile) -> Task:
         params={"profile": profile.model_dump(mode="json", exclude_defaults=True)},
         category=profile.category,
         tier=profile.tier,
-        tags=("owned", "vlm-judged", "no-expert"),
+        tags=("owned", IRREVERSIBLE, VLM_JUDGED, NO_EXPERT),
     )
 
 

@@ -96,9 +96,9 @@ class Desk:
             self._guard()
             if reason is None:
                 self._hands.do(gesture, request["tap_s"])
+            self._hands.pause(request["settle_s"])
         finally:
             self._hands.let_go()
-        self._hands.pause(request["settle_s"])
         return reason
 
     def _place(self, gesture: dict[str, Any], region: Region) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import environments
 from environments.errors import InvalidProfile
 from environments.owned import tasks
+from environments.owned.env import READY, WAIT
 from environments.owned.letterbox import Region
 from environments.owned.profile import MAX_BYTES, Profile, load, parse
 from environments.owned.window import NoWindow, OpenWindow, find, matches
@@ -62,6 +64,14 @@ def test_every_title_that_is_not_free_has_a_profile_in_its_own_cell() -> None:
     assert {path.stem for path in SHIPPED} == set(LIMITS)
     cells = [(task.category, task.tier) for task in environments.match("owned/*")]
     assert len(set(cells)) == len(cells)
+
+
+def test_the_profile_of_the_page_is_valid_and_the_page_names_every_field() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "owned-games.md").read_text("utf-8")
+    [text] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert parse(text).task_id == "owned/my-puzzle-v1"
+    assert set(Profile.model_fields) <= set(re.findall(r"`([a-z_]+)`", page))
+    assert {tasks.VARIABLE, READY, WAIT} <= set(re.findall(r"`([A-Z_]+)`", page))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
