@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import agents
 import environments
 from arena import diagnosis, reflection
+from arena.errors import InvalidExperiment, Problem
 from arena.experiment import AgentEntry, Block, Condition, Experiment
 from arena.identity import digest, identity
 from arena.judging import JudgeConfig
 from arena.leaderboard import TUTORIAL
 from environments.task import Task
 from storage.models import RunEpisode
+from storage.store import Store
 
 RETRY = "reflect-and-retry"
 
@@ -62,6 +64,22 @@ class Attempt:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A demonstration that is in the store already; the experiment names its episode."""
+
+    episode_id: str
+
+    @property
+    def identity(self) -> str:
+        """The identity of that episode."""
+        return self.episode_id.rpartition("-")[0]
+
+
+Demonstration: TypeAlias = Attempt | Recorded
+"""What a reflection looks at beside the failure."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """A first attempt, and the conditions that start from it."""
@@ -90,10 +108,34 @@ class Plan:
     tutorials: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     """By task id and space."""
 
-    def tutorial(self, attempt: Attempt, condition: Condition) -> Attempt | None:
+    def tutorial(self, attempt: Attempt, condition: Condition) -> Demonstration | None:
         """The demonstration that a condition's reflection on an attempt looks at, if it wants one."""
-        place = (attempt.spec["task"], attempt.spec["space"])
-        return self.tutorials[place] if condition.reflection.tutorial else None
+        wanted = condition.reflection.tutorial
+        if isinstance(wanted, str):
+            return Recorded(wanted)
+        return self.tutorials[attempt.spec["task"], attempt.spec["space"]] if wanted else None
+
+    def check_recorded(self, store: Store) -> None:
+        """See that the episodes that reflections are to look at can serve as tutorials.
+
+        Raises:
+            InvalidExperiment: for each that is not there, was not won, is of another task, or gives a seed away.
+        """
+        seeds: dict[str, set[int]] = {}
+        wanted: dict[str, set[tuple[str, str]]] = {}
+        for trial in self.trials:
+            spec = trial.first.spec
+            seeds.setdefault(spec["task"], set()).add(spec["seed"])
+            for condition in trial.retries:
+                if isinstance(condition.reflection.tutorial, str):
+                    wanted.setdefault(condition.reflection.tutorial, set()).add((spec["task"], spec["space"]))
+        problems = [
+            Problem("reflection.tutorial", episode_id, message)
+            for episode_id, places in wanted.items()
+            if (message := _unfit_tutorial(store, episode_id, places, seeds))
+        ]
+        if problems:
+            raise InvalidExperiment(self.experiment.name, problems)
 
     def links(self) -> list[RunEpisode]:
         """The rows that are known before anything is played; retries add theirs, and say which is reported, later."""
@@ -117,7 +159,7 @@ def build(experiment: Experiment) -> Plan:
                 trials[attempt.identity] = Trial(first=attempt, conditions=(condition,), judge=block.judge)
             elif condition not in known.conditions:
                 trials[attempt.identity] = replace(known, conditions=(*known.conditions, condition))
-            if condition.name == RETRY and condition.reflection.tutorial:
+            if condition.name == RETRY and condition.reflection.tutorial is True:
                 place = (attempt.spec["task"], attempt.spec["space"])
                 tutorials.setdefault(place, _tutorial(*place))
     planned = list(trials.values())
@@ -135,7 +177,7 @@ def _run_id(experiment: Experiment, trials: list[Trial], tutorials: Iterable[Att
     return f"{experiment.name}-{digest([experiment.model_dump(mode='json'), asked], 10)}"
 
 
-def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> Attempt:
+def retry(previous: Attempt, condition: Condition, tutorial: Demonstration | None) -> Attempt:
     """The attempt that follows a failed one.
 
     Its identity is known before its lesson is: a lesson is a consequence of the attempt it looks at,
@@ -155,6 +197,28 @@ def retry(previous: Attempt, condition: Condition, tutorial: Attempt | None) -> 
         condition=previous.condition,
         round=previous.round + 1,
     )
+
+
+def _unfit_tutorial(store: Store, episode_id: str, places: set[tuple[str, str]], seeds: dict[str, set[int]]) -> str:
+    """Why an episode cannot be the tutorial of attempts at these places (task and space), or nothing.
+
+    `seeds` are those that the experiment plays, by task.
+    """
+    found = store.episodes(id=episode_id)
+    if not found:
+        return "there is no such episode in this database; `arena view` lists those that are"
+    episode = found[0]
+    other = places - {(episode.task_id, episode.space)}
+    if other:  # a retry could not do what it was shown
+        names = ", ".join(sorted(" ".join(place) for place in other))
+        return f"it was played on {episode.task_id} {episode.space}, and is to be the tutorial of {names}"
+    if not episode.scored or not episode.success:
+        return f"it ended as {episode.outcome or episode.status}; only a won episode shows how it is done"
+    if episode.video is None:
+        return "it has no video"
+    if episode.seed in seeds[episode.task_id]:
+        return f"its seed {episode.seed} is one of the experiment's own, so it would give the answer away"
+    return ""
 
 
 def _expand(block: Block) -> list[tuple[Attempt, Condition]]:

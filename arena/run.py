@@ -99,11 +99,13 @@ def run(
         observer: Told about the plan and about every finished trial.
 
     Raises:
+        InvalidExperiment: if an episode that it names as a tutorial cannot serve as one.
         RunBusy: if another process is at this run.
         CannotRecord: if results can no longer be written.
         WorkersDied: if worker processes die one after another.
     """
     wanted = plan.build(experiment)
+    wanted.check_recorded(store)
     scratch = location.scratch / wanted.run_id
     with store.run_lock(wanted.run_id):
         shutil.rmtree(scratch, ignore_errors=True)

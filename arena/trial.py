@@ -17,7 +17,7 @@ from arena.experiment import Condition
 from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.outcomes import Outcome
-from arena.plan import Attempt, Plan, Trial, retry
+from arena.plan import Attempt, Demonstration, Plan, Trial, retry
 from arena.play import Play
 from arena.recorder import Recorder, record_calls
 from arena.reflection import Reflector
@@ -91,7 +91,7 @@ class TrialRunner:
                 self._judge(attempt, episode, judge)
         return episode
 
-    def _latest(self, attempt: Attempt) -> Episode | None:
+    def _latest(self, attempt: Demonstration) -> Episode | None:
         return self._store.latest_tries([attempt.identity]).get(attempt.identity)
 
     def _play_out(self, attempt: Attempt, on_episode: OnEpisode) -> Episode:
@@ -193,7 +193,7 @@ class TrialRunner:
         )
 
     def _reflect(
-        self, attempt: Attempt, episode: Episode, condition: Condition, tutorial: Attempt | None
+        self, attempt: Attempt, episode: Episode, condition: Condition, tutorial: Demonstration | None
     ) -> Lesson | None:
         """The lesson of a failed attempt; made once, then found.
 

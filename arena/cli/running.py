@@ -69,6 +69,7 @@ def show_plan(
     """Show the episodes that an experiment file asks for, and which of them are done."""
     wanted = plan.build(_experiment(file, model, base_url, key_env))
     with location(database, artifacts).open() as store:
+        wanted.check_recorded(store)
         left = run.status(store, wanted)
     pending = {attempt.identity for attempt in left.pending_tutorials} | {t.first.identity for t in left.pending_trials}
     if as_json:

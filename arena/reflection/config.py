@@ -20,8 +20,9 @@ class ReflectionConfig(BaseModel):
     """Pictures in one reflection, failure and tutorial together: the same budget with and without a tutorial."""
     sampling: Strategy = "tail"
     """How the failed attempt's frames are chosen; the tutorial's are always uniform."""
-    tutorial: bool = True
-    """Whether the expert's tutorial is shown."""
+    tutorial: bool | Annotated[str, Field(pattern=r"^e\d+-[0-9a-f]{24}-\d+$")] = True
+    """Whether the expert's tutorial is shown; or the id of a won episode that is shown in its place, such as a
+    person's."""
     max_words: Annotated[int, Field(ge=20, le=1000)] = 200
     model: ModelOptions | None = None
     """For `vlm`: the model, by name or with its options."""

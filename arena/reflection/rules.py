@@ -34,7 +34,7 @@ class RulesReflector:
     version = 1
     """Raise it when the same evidence gives another text."""
 
-    def __init__(self, *, max_words: int = 200, tutorial: bool = True) -> None:
+    def __init__(self, *, max_words: int = 200, tutorial: bool | str = True) -> None:
         self._max_words = max_words
         self._tutorial = tutorial
 

@@ -169,7 +169,7 @@ function chooser(offer) {
     h("b", {}, task.title), h("span", { class: `tier ${task.tier}` }, task.tier), h("small", {}, task.goal)));
   return [
     h("div", { class: "bar" }, h("h1", {}, "Play a game")),
-    h("p", { class: "legend" }, "What you play is recorded as an episode of its own and appears in the table of the run “human”, beside the players that need no hands."),
+    h("p", { class: "legend" }, "What you play is recorded as an episode of its own in the run “human”: a baseline beside the agents, and a tutorial for them if you win."),
     offer.groups.map((group) => h("section", { class: "category" }, h("h2", {}, CATEGORIES[group.category] ?? group.category), h("ul", {}, group.tasks.map(card)))),
   ];
 }
@@ -214,7 +214,7 @@ class Table {
   ask() {
     const name = h("input", { id: "play-name", name: "name", maxlength: "40", required: true, autocomplete: "nickname", value: this.name() });
     const seed = h("input", { id: "play-seed", name: "seed", type: "number", min: "0", max: "2147483647", step: "1", required: true, value: String(this.seed) });
-    const begin = h("button", { type: "submit", class: "main" }, "Start");
+    const begin = h("button", { type: "submit", class: "act" }, "Start");
     const form = h("form", { class: "play-form" }, h("label", {}, "Your name", name), h("label", {}, "Seed", seed), begin);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -347,12 +347,12 @@ class Table {
       const score = result.scored ? h("p", { class: "final" }, h("b", {}, number(result.score)), " of 100") : h("p", {}, "Not scored: ", result.outcome_detail.replace(/^Abandoned: /, ""), ".");
       show(this.said, h("div", { class: "panel result" }, h("h2", {}, "The game is over"), badge(result.outcome), score,
         h("p", {}, `${result.n_steps} steps, recorded as `, h("span", { class: "who" }, result.agent), ".")));
-      show(this.controls, again("Play again", this.seed, { class: "main" }), again("Next seed", this.seed + 1),
+      show(this.controls, again("Play again", this.seed, { class: "act" }), again("Next seed", this.seed + 1),
         h("a", { class: "button", href: episodeLink(result.id) }, "Watch the replay"), h("a", { class: "button", href: link("", { run: "human" }) }, "Table"));
-      show(this.overlay, h("span", {}, result.success ? "Won" : "Game over"));
+      show(this.overlay, h("span", {}, result.success ? "Won" : result.outcome_detail.startsWith("Abandoned") ? "Given up" : "Game over"));
     } else {
       show(this.said, notice("The game could not go on", error, "bad"));
-      show(this.controls, again("Try again", this.seed, { class: "main" }));
+      show(this.controls, again("Try again", this.seed, { class: "act" }));
       show(this.overlay);
     }
     this.controls.querySelector("button")?.focus({ preventScroll: true });
