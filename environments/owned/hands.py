@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from environments.desktop.pointer import import_pyautogui, path
@@ -43,9 +43,9 @@ class Hands:
         """Whether the pointer is in a corner of the screen, where the person has put it to stop everything."""
         return tuple(self._gui.position()) in self._gui.FAILSAFE_POINTS
 
-    def untypable(self, text: str) -> list[str]:
-        """The characters that this keyboard has no key for; PyAutoGUI would drop them without a word."""
-        return sorted({c for c in text if not self._gui.isValidKey(c) or not self._has_key(c)})
+    def lacking(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys and characters that this keyboard does not have; PyAutoGUI drops them without a word."""
+        return sorted({key for key in keys if not self._gui.isValidKey(key) or not self._has_key(key)})
 
     def do(self, gesture: dict[str, Any], tap_s: float) -> None:
         """Do one gesture; what `key_down` pressed stays down until `let_go`.
@@ -129,9 +129,10 @@ class Hands:
             raise TookOver(_CORNERED)
         self._guard()
 
-    def _has_key(self, character: str) -> bool:
-        mapping = getattr(self.platform, "keyboardMapping", {})
-        return mapping.get(character.lower() if sys.platform == "darwin" else character) not in (None, 0, -1)
+    def _has_key(self, key: str) -> bool:
+        code = self.platform.keyboardMapping.get(key.lower() if sys.platform == "darwin" else key)
+        # X11 says 0 for a key that the layout lacks, Windows -1. On a Mac 0 is the key A.
+        return code is not None and code != -1 and (code != 0 or sys.platform == "darwin")
 
     def _move(self, x: int, y: int) -> None:
         self._check()

@@ -32,6 +32,7 @@ class WorkerProcess:
 
     def __init__(self) -> None:
         self._failure: str | None = None
+        self._asked = 0
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  as long as this object
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_WORKER)],
@@ -69,8 +70,9 @@ class WorkerProcess:
             self._failure = "the desktop is closed"
         if self._failure is not None:
             raise DisplayError(self._failure)
+        self._asked += 1
         with contextlib.suppress(OSError):  # `_receive` finds out why
-            self._requests.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            self._requests.write(json.dumps({"id": self._asked, "do": do, **arguments}).encode() + b"\n")
             self._requests.flush()
         return self._receive(timeout_s)
 
@@ -82,6 +84,8 @@ class WorkerProcess:
         if received is None:
             raise self._fail(f"the desktop's worker ended{self._last_line()}")
         message, picture = received
+        if message["id"] != self._asked:  # the answer to a request whose caller was interrupted
+            return self._receive(timeout_s)
         match message.get("error"):
             case None:
                 return message["answer"], picture

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from environments.owned.letterbox import Region
 
 _POINTS = (("x", "y"), ("to_x", "to_y"))
+_TAKEN = "another process has its hands on this desktop; play one at a time (arena run --workers 1)"
 
 
 class Desk:
@@ -90,7 +91,8 @@ class Desk:
         """Do a gesture and let the title answer it; the reason if it cannot be done."""
         gesture, region = dict(request["gesture"]), self._region()
         reason = self._place(gesture, region)
-        if gesture["verb"] == "type" and (lacking := self._hands.untypable(gesture["text"])):
+        keys = [*gesture.get("text", ""), *gesture.get("keys", ()), *([gesture["key"]] if "key" in gesture else [])]
+        if lacking := self._hands.lacking(keys):
             reason = f"this keyboard has no key for {', '.join(map(repr, lacking))}"
         try:
             self._guard()
@@ -176,12 +178,12 @@ def main() -> int:
 
     held = hold_desktop()
     if held is None:
-        _send(answers, {"error": "lost", "reason": "another process has its hands on this desktop; play one at a time"})
+        _send(answers, 0, {"error": "lost", "reason": _TAKEN})
         return 1
     try:
         desk = Desk()
     except (DesktopLost, ImportError) as error:
-        _send(answers, {"error": "lost", "reason": str(error)})
+        _send(answers, 0, {"error": "lost", "reason": str(error)})
         return 1
     return _serve(desk, requests, answers)
 
@@ -192,18 +194,19 @@ def _serve(desk: Desk, requests: IO[bytes], answers: IO[bytes]) -> int:
     from environments.owned.hands import TookOver
     from environments.owned.window import DesktopLost
 
-    _send(answers, {"answer": "ready"})
+    _send(answers, 0, {"answer": "ready"})
     try:
         for line in requests:
+            request = json.loads(line)
             try:
-                answer, picture = desk.answer(json.loads(line))
+                answer, picture = desk.answer(request)
             except TookOver as error:
-                _send(answers, {"error": "took over", "reason": str(error)})
+                _send(answers, request["id"], {"error": "took over", "reason": str(error)})
             except (DesktopLost, ScreenShotError, OSError) as error:
-                _send(answers, {"error": "lost", "reason": str(error) or type(error).__name__})
+                _send(answers, request["id"], {"error": "lost", "reason": str(error) or type(error).__name__})
                 return 1
             else:
-                _send(answers, {"answer": answer, "picture": len(picture)}, picture)
+                _send(answers, request["id"], {"answer": answer, "picture": len(picture)}, picture)
     except BrokenPipeError:  # the parent is gone
         return 0
     finally:
@@ -211,8 +214,8 @@ def _serve(desk: Desk, requests: IO[bytes], answers: IO[bytes]) -> int:
     return 0
 
 
-def _send(answers: IO[bytes], message: dict[str, Any], picture: bytes = b"") -> None:
-    answers.write(json.dumps(message).encode() + b"\n" + picture)
+def _send(answers: IO[bytes], request: int, message: dict[str, Any], picture: bytes = b"") -> None:
+    answers.write(json.dumps({"id": request, **message}).encode() + b"\n" + picture)
     answers.flush()
 
 
