@@ -105,16 +105,23 @@ class Empire(Game):
         """Whether this step's order was given; several clicks in one gesture give one order."""
         self.held = ""
         """What is under a mouse button that is down: a chip's name or `column,row` of a tile."""
+        self.refused = ""
+        """Why the last order was refused; the picture says it too."""
 
     def reset(self, rng: np.random.Generator) -> None:
         """Another land."""
         self.rng = rng
         self.world = World(int(rng.integers(2**31)))
-        self.acted, self.held = False, ""
+        self.acted, self.held, self.refused = False, "", ""
 
     def apply(self, action: Order) -> str | None:
         """Carry out an order."""
         self.acted = True
+        reason = self._carry_out(action)
+        self.refused = reason or ""
+        return reason
+
+    def _carry_out(self, action: Order) -> str | None:
         match action:
             case MoveUnit():
                 return self.world.move(action.unit, (action.column - 1, action.row - 1))
@@ -226,12 +233,12 @@ class Empire(Game):
 
     def state(self) -> dict[str, Any]:
         """The world, and what the hand holds."""
-        return {"world": self.world.to_json(), "acted": self.acted, "held": self.held}
+        return {"world": self.world.to_json(), "acted": self.acted, "held": self.held, "refused": self.refused}
 
     def load(self, state: dict[str, Any]) -> None:
         """Put back what `state` returned."""
         self.world = World.from_json(state["world"])
-        self.acted, self.held = state["acted"], state["held"]
+        self.acted, self.held, self.refused = state["acted"], state["held"], str(state["refused"])
 
     def draw(self) -> Frame:
         """The map, the ambitions, technologies and cities beside it, what can be built below."""
@@ -250,7 +257,7 @@ class Empire(Game):
         }
         rows = [(name, share, figures[name]) for name, share in self.ambitions().items()]
         outcome = "won" if self.won else "late" if self.world.turn > self.years else "homeless" if self.over else ""
-        return view.draw(self.world, self.years, rows, outcome, self.score())
+        return view.draw(self.world, self.years, rows, self.refused, outcome, self.score())
 
     def _counts(self) -> dict[str, tuple[int, int]]:
         """What there is of everything that is counted, and how much it takes."""
@@ -301,7 +308,7 @@ class Empire(Game):
         return self.apply(Build.model_validate({"do": "build", "city": city.letter, "item": chip}))
 
     def _refuse(self, reason: str) -> str:
-        self.acted = True
+        self.acted, self.refused = True, reason
         return reason
 
 

@@ -26,20 +26,20 @@ from environments.games.grid import Cell
 
 SIDE = 36
 MAP: Box = (20, 50, 20 + WIDTH * SIDE, 50 + HEIGHT * SIDE)
-_LEFT, _RIGHT = 462, 632
+_LEFT, _RIGHT = 458, 636
 
 _ROW: tuple[tuple[str, ...], ...] = (
     ("found", "settler", "scout", "warrior", "swordsman", "caravan"),
     ("monument", "granary", "library", "workshop", "temple", "end_turn"),
 )
 CHIPS: dict[str, Box] = {
-    name: (8 + 104 * column, 401 + 39 * row, 8 + 104 * column + 100, 401 + 39 * row + 37)
+    name: (8 + 104 * column, 403 + 39 * row, 8 + 104 * column + 100, 403 + 39 * row + 37)
     for row, names in enumerate(_ROW)
     for column, name in enumerate(names)
 }
 """The flag that founds cities, all that can be built, and the button that ends the turn."""
 TECH_CHIPS: dict[Tech, Box] = {
-    tech: (_LEFT + 86 * (i % 2), 152 + 26 * (i // 2), _LEFT + 86 * (i % 2) + 84, 152 + 26 * (i // 2) + 24)
+    tech: (_LEFT + 90 * (i % 2), 147 + 30 * (i // 2), _LEFT + 90 * (i % 2) + 88, 147 + 30 * (i // 2) + 29)
     for i, tech in enumerate(get_args(Tech))
 }
 
@@ -52,12 +52,15 @@ UNIT_COLOURS: dict[str, Colour] = {
     "settler": (178, 98, 30), "scout": (24, 106, 132), "warrior": (64, 70, 150), "swordsman": (36, 40, 92),
     "caravan": (126, 62, 132),
 }  # fmt: skip
-SHORT = {"settler": "Settl.", "scout": "Scout", "warrior": "Warr.", "swordsman": "Sword", "caravan": "Carav."}
 VIOLET: Colour = (120, 50, 120)
-_LEGEND = (
-    "F food, P production, S science:   Grass 3F   Plains 2F 1P   Forest 1F 2P   Hills 3P   Desert 1P",
-    "Water 2F 1S   Wheat +2F   Iron ore +2P   Gems +2S.   A city works tiles next to it, one for each head.",
+_TERRAIN_LEGEND = (
+    ("g", "Grass 3F"),
+    ("p", "Plains 2F 1P"),
+    ("f", "Forest 1F 2P"),
+    ("h", "Hills 3P"),
+    ("d", "Desert 1P"),
 )
+_EXTRA_LEGEND = (("w", "Wheat +2F"), ("i", "Iron ore +2P"), ("g", "Gems +2S"))
 
 
 def centre(box: Box) -> tuple[int, int]:
@@ -83,19 +86,25 @@ def chip_at(x: int, y: int) -> str:
     return next((name for name, box in boxes if box[0] <= x < box[2] and box[1] <= y < box[3]), "")
 
 
-def draw(world: World, years: int, ambitions: list[tuple[str, float, str]], outcome: str, score: float) -> Frame:
+def draw(
+    world: World, years: int, ambitions: list[tuple[str, float, str]], refused: str, outcome: str, score: float
+) -> Frame:
     """The whole picture, (480, 640, 3) uint8.
 
     Args:
         world: what is to be seen.
         years: the last turn.
         ambitions: name, share in 0..1 and figures of each.
+        refused: why the last order was refused, or nothing; it takes the place of the news.
         outcome: `won`, `late` (out of years), `homeless` or nothing.
         score: told at the end.
     """
     canvas = _land(world.number).copy()
     canvas.text(_LEFT - 6, 14, f"Year {min(world.turn, years)} of {years}", 14, drawing.MUTED, bold=True, anchor="rm")
-    canvas.text(20, 23, news_line(world.news), 12, drawing.DEEP_TEAL if world.news else drawing.MUTED)
+    if refused:
+        canvas.text(20, 23, f"Refused: {refused}.", 12, drawing.RED)
+    else:
+        canvas.text(20, 23, news_line(world.news), 12, drawing.DEEP_TEAL if world.news else drawing.MUTED)
     _fog(canvas, world)
     _foes(canvas, world)
     for city in world.cities:
@@ -125,20 +134,41 @@ def _land(number: int) -> Canvas:
     """The whole land without fog, and all else that never changes."""
     canvas = Canvas()
     canvas.text(20, 0, "Five Ambitions", 18, bold=True)
-    canvas.text(186, 0, "Drag units to tiles,", 11, drawing.MUTED)
-    canvas.text(186, 12, "items onto cities.", 11, drawing.MUTED)
+    canvas.text(186, 0, "Drag units to tiles,", 12, drawing.MUTED)
+    canvas.text(186, 12, "items onto cities.", 12, drawing.MUTED)
     for column in range(WIDTH):
-        canvas.text(tile_centre((column, 0))[0], 44, str(column + 1), 11, drawing.MUTED, anchor="mm")
+        canvas.text(tile_centre((column, 0))[0], 43, str(column + 1), 12, drawing.MUTED, anchor="mm")
     for row in range(HEIGHT):
-        canvas.text(10, tile_centre((0, row))[1], str(row + 1), 11, drawing.MUTED, anchor="mm")
+        canvas.text(10, tile_centre((0, row))[1], str(row + 1), 12, drawing.MUTED, anchor="mm")
     land = map_of(number)
     canvas.panel((MAP[0] - 2, MAP[1] - 2, MAP[2] + 2, MAP[3] + 2), drawing.INK, 3)
     for row in range(HEIGHT):
         for column in range(WIDTH):
             _tile(canvas, (column, row), land.terrain[row][column], land.resources[row][column])
-    for y, line in zip((376, 388), _LEGEND, strict=True):
-        canvas.text(8, y - 1, line, 11, drawing.MUTED)
+    _legend(canvas)
     return canvas
+
+
+def _legend(canvas: Canvas) -> None:
+    """What the ground and what lies on it give, below the map, and the letters for it below the cities."""
+    x = 8
+    for ground, label in _TERRAIN_LEGEND:
+        x = _entry(canvas, x, 383, ground, label)
+    x = _entry(canvas, 8, 396, "w", "Water 2F 1S")
+    for resource, label in _EXTRA_LEGEND:
+        _resource(canvas, x + 6, 396, resource)
+        canvas.text(x + 16, 396, label, 12, drawing.MUTED, anchor="lm")
+        x += 30 + int(drawing.font(12).getlength(label))
+    canvas.text(_LEFT, 383, "F food   P production", 12, drawing.MUTED, anchor="lm")
+    canvas.text(_LEFT, 396, "S science   1 tile a head", 12, drawing.MUTED, anchor="lm")
+
+
+def _entry(canvas: Canvas, x: int, y: int, ground: str, label: str) -> int:
+    """A swatch of a terrain and what it gives; where the next one begins."""
+    canvas.panel((x, y - 5, x + 11, y + 6), drawing.MUTED, 2)
+    canvas.panel((x + 1, y - 4, x + 10, y + 5), GROUND[ground], 1)
+    canvas.text(x + 15, y, label, 12, drawing.MUTED, anchor="lm")
+    return x + 23 + int(drawing.font(12).getlength(label))
 
 
 def _tile(canvas: Canvas, cell: Cell, ground: str, resource: str) -> None:
@@ -203,17 +233,17 @@ def _foes(canvas: Canvas, world: World) -> None:
         if foe is world.rival:
             _houses(canvas, x, y, VIOLET)
             canvas.panel((x - 17, y - 17, x + 17, y - 4), VIOLET, 3)
-            canvas.text(x, y - 11, "Rival", 11, drawing.CARD, bold=True, anchor="mm")
+            canvas.text(x, y - 11, "Rival", 12, drawing.CARD, bold=True, anchor="mm")
             _health(canvas, x, y, foe.health, RIVAL_HEALTH)
         elif foe in world.camps:
             canvas.polygon([(x - 14, y + 13), (x + 14, y + 13), (x, y - 8)], drawing.RED)
             canvas.polygon([(x - 4, y + 13), (x + 4, y + 13), (x, y + 2)], drawing.INK)
-            canvas.panel((x - 17, y - 17, x + 17, y - 5), drawing.RED, 3)
-            canvas.text(x, y - 11, "Camp", 10, drawing.CARD, bold=True, anchor="mm")
+            canvas.panel((x - 18, y - 18, x + 18, y - 5), drawing.RED, 3)
+            canvas.text(x, y - 11, "Camp", 12, drawing.CARD, anchor="mm")
             _health(canvas, x, y, foe.health, CAMP_HEALTH)
         else:
-            canvas.disc(x, y + 1, 15, drawing.RED)
-            canvas.text(x, y + 1, "Raid", 11, drawing.CARD, bold=True, anchor="mm")
+            canvas.disc(x, y, 16, drawing.RED)
+            canvas.text(x, y, "Raid", 12, drawing.CARD, anchor="mm")
             _health(canvas, x, y, foe.health, RAIDER_HEALTH)
 
 
@@ -246,7 +276,7 @@ def _unit(canvas: Canvas, world: World, unit: Unit) -> None:
         for part in range(1, 7):
             canvas.disc(x + (to_x - x) * part / 7, y + (to_y - y) * part / 7, 2, drawing.CARD)
         canvas.disc(to_x + 9, to_y + 9, 7, drawing.CARD)
-        canvas.text(to_x + 9, to_y + 9, unit.letter, 11, fill, bold=True, anchor="mm")
+        canvas.text(to_x + 9, to_y + 9, unit.letter, 12, fill, bold=True, anchor="mm")
     if world.city_at(unit.cell):
         canvas.panel((x - 2, y - 4, x + 18, y + 17), drawing.CARD, 4)
         canvas.panel((x - 1, y - 3, x + 17, y + 16), fill, 4)
@@ -256,7 +286,7 @@ def _unit(canvas: Canvas, world: World, unit: Unit) -> None:
         canvas.panel((x - 17, y - 16, x + 17, y + 15), drawing.CARD, 6)
         canvas.panel((x - 16, y - 15, x + 16, y + 14), fill, 5)
         canvas.text(x, y - 6, unit.letter, 16, drawing.CARD, bold=True, anchor="mm")
-        canvas.text(x, y + 7, SHORT[unit.kind], 10, drawing.CARD, anchor="mm")
+        _emblem(canvas, x, y + 7, unit.kind, fill)
         ready = (x + 14, y - 13)
     if unit.moves > 0:
         canvas.disc(*ready, 4, drawing.CARD)
@@ -264,12 +294,36 @@ def _unit(canvas: Canvas, world: World, unit: Unit) -> None:
     _health(canvas, x, y, unit.health, FULL_HEALTH)
 
 
+def _emblem(canvas: Canvas, x: int, y: int, kind: str, ground: Colour) -> None:
+    """What kind of unit it is, in white about (x, y) on `ground`: a flag, an eye, a shield, a sword, a cart."""
+    white = drawing.CARD
+    match kind:
+        case "settler":
+            canvas.panel((x - 4, y - 6, x - 2, y + 6), white)
+            canvas.polygon([(x - 2, y - 6), (x + 7, y - 3), (x - 2, y + 1)], white)
+        case "scout":
+            canvas.polygon(
+                [(x - 9, y), (x - 4, y - 5), (x + 4, y - 5), (x + 9, y), (x + 4, y + 5), (x - 4, y + 5)], white
+            )
+            canvas.disc(x, y, 3, ground)
+        case "warrior":
+            canvas.polygon([(x - 6, y - 6), (x + 6, y - 6), (x + 6, y), (x, y + 7), (x - 6, y)], white)
+        case "swordsman":
+            canvas.panel((x - 1, y - 7, x + 2, y + 2), white)
+            canvas.panel((x - 6, y + 2, x + 7, y + 4), white)
+            canvas.panel((x - 1, y + 4, x + 2, y + 7), white)
+        case "caravan":
+            canvas.panel((x - 8, y - 5, x + 8, y + 2), white, 2)
+            canvas.disc(x - 4, y + 4, 3, white)
+            canvas.disc(x + 4, y + 4, 3, white)
+
+
 def _ambitions(canvas: Canvas, ambitions: list[tuple[str, float, str]]) -> None:
-    canvas.text(_LEFT, 4, "Ambitions", 14, bold=True)
+    canvas.text(_LEFT, 1, "Ambitions", 14, bold=True)
     for i, (name, share, figures) in enumerate(ambitions):
-        y = 23 + 22 * i
-        canvas.text(_LEFT, y, name, 11, bold=True)
-        canvas.text(_RIGHT, y, figures, 11, drawing.MUTED, anchor="ra")
+        y = 19 + 22 * i
+        canvas.text(_LEFT, y - 1, name, 12, bold=True)
+        canvas.text(_RIGHT, y - 1, figures, 12, drawing.MUTED, anchor="ra")
         canvas.panel((_LEFT, y + 14, _RIGHT, y + 19), drawing.LINE, 2)
         width = int((_RIGHT - _LEFT) * share)
         if width >= 4:
@@ -277,52 +331,53 @@ def _ambitions(canvas: Canvas, ambitions: list[tuple[str, float, str]]) -> None:
 
 
 def _technologies(canvas: Canvas, world: World) -> None:
-    """Green is known, blue is being researched (science gathered / cost), white can be, grey comes later."""
+    """Green is known, blue is being researched (science gathered of the cost), white can be, grey comes later."""
     hint = "" if world.research else f"{world.science} science" if world.cities else ""
-    canvas.text(_LEFT, 135, "Research", 13, bold=True)
-    canvas.text(_RIGHT, 136, hint or "click to choose", 11, drawing.MUTED, anchor="ra")
+    canvas.text(_LEFT, 130, "Research", 13, bold=True)
+    canvas.text(_RIGHT, 131, hint or "click to choose", 12, drawing.MUTED, anchor="ra")
     for tech, box in TECH_CHIPS.items():
         rule = TECHS[tech]
-        label, note = tech.capitalize(), str(rule.cost)
-        fill, ink = drawing.CARD, drawing.INK
+        missing = [before for before in rule.after if before not in world.known]
+        fill, ink, note = drawing.CARD, drawing.INK, f"costs {rule.cost}"
         if tech in world.known:
-            fill, ink, note = drawing.GREEN, drawing.CARD, ""
+            fill, ink, note = drawing.GREEN, drawing.CARD, "known"
         elif tech == world.research:
-            fill, ink, note = drawing.BLUE, drawing.CARD, f"{min(world.science, rule.cost)}/{rule.cost}"
-        elif any(before not in world.known for before in rule.after):
-            fill, ink = drawing.SHADE, drawing.MUTED
+            fill, ink, note = drawing.BLUE, drawing.CARD, f"{min(world.science, rule.cost)} of {rule.cost}"
+        elif missing:
+            fill, ink, note = drawing.SHADE, drawing.MUTED, f"after {missing[0].capitalize()}"
         canvas.panel(box, drawing.LINE, 4)
         canvas.panel((box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1), fill, 4)
-        y = (box[1] + box[3]) // 2
-        size = 11
-        room = box[2] - box[0] - 8
-        while size > 9 and drawing.font(size).getlength(f"{label} {note}") > room:
-            size -= 1
-        canvas.text(box[0] + 4, y, label, size, ink, anchor="lm")
-        canvas.text(box[2] - 4, y, note, size, ink, anchor="rm")
+        x, y = centre(box)
+        canvas.text(x, y - 6, tech.capitalize(), 12, ink, anchor="mm")
+        canvas.text(x, y + 7, note, 12, ink, anchor="mm")
 
 
 def _cities(canvas: Canvas, world: World) -> None:
     """One line a city: letter, people and when they grow, what is being built, how full the queue is."""
-    canvas.text(_LEFT, 259, "Cities", 13, bold=True)
-    canvas.text(_RIGHT, 260, "people, grows in, builds", 10, drawing.MUTED, anchor="ra")
+    canvas.text(_LEFT, 267, "Cities", 13, bold=True)
+    canvas.text(_RIGHT, 268, "people, growth, work", 12, drawing.MUTED, anchor="ra")
     for i, city in enumerate(world.cities):
-        y = 276 + 16 * i
+        y = 284 + 15 * i
         canvas.panel((_LEFT, y, _LEFT + 15, y + 14), drawing.DEEP_TEAL, 3)
-        canvas.text(_LEFT + 7, y + 7, city.letter, 11, drawing.CARD, bold=True, anchor="mm")
+        canvas.text(_LEFT + 7, y + 7, city.letter, 12, drawing.CARD, bold=True, anchor="mm")
         surplus = world.yields(city).food - 2 * city.population
         wait = -(-(city.food_to_grow - city.food) // surplus) if surplus > 0 else 0
-        canvas.text(_LEFT + 20, y + 7, str(city.population), 11, bold=True, anchor="lm")
+        canvas.text(_LEFT + 19, y + 7, str(city.population), 12, bold=True, anchor="lm")
         full = city.population == MOST_PEOPLE and surplus >= 0
         growth = "full" if full else f"in {wait}" if surplus > 0 else "stays" if surplus == 0 else "hunger"
-        canvas.text(_LEFT + 31, y + 7, growth, 11, drawing.RED if surplus < 0 else drawing.MUTED, anchor="lm")
-        if city.queue:
-            more = f" +{len(city.queue) - 1}" if len(city.queue) > 1 else ""
-            item = f"{city.queue[0]} {min(city.production, ITEMS[city.queue[0]].cost)}/{ITEMS[city.queue[0]].cost}"
-            line = item + more
-        else:
-            line = "builds nothing"
-        canvas.text(_RIGHT, y + 7, line, 11, drawing.INK if city.queue else drawing.RED, anchor="rm")
+        canvas.text(_LEFT + 31, y + 7, growth, 12, drawing.RED if surplus < 0 else drawing.MUTED, anchor="lm")
+        room = _RIGHT - _LEFT - 36 - int(drawing.font(12).getlength(growth))
+        work = _work(city, room) if city.queue else "no work"
+        canvas.text(_RIGHT, y + 7, work, 12, drawing.INK if city.queue else drawing.RED, anchor="rm")
+
+
+def _work(city: City, room: int) -> str:
+    """What a city builds, with its cost and the count of what comes after it as far as there is room."""
+    item, cost = city.queue[0], ITEMS[city.queue[0]].cost
+    done = f" {min(city.production, cost)}/{cost}"
+    more = f" +{len(city.queue) - 1}" if len(city.queue) > 1 else ""
+    lines = [f"{item}{done}{more}", f"{item}{more}"] if more else [f"{item}{done}"]
+    return next((line for line in lines if drawing.font(12).getlength(line) <= room), item)
 
 
 def _chips(canvas: Canvas, world: World) -> None:
@@ -331,34 +386,34 @@ def _chips(canvas: Canvas, world: World) -> None:
     x, y = centre(box)
     canvas.panel(box, drawing.TEAL, 6)
     canvas.text(x, y - 6, "End turn", 14, drawing.CARD, bold=True, anchor="mm")
-    canvas.text(x, y + 9, "click, or Enter", 11, drawing.CARD, anchor="mm")
-    _chip(canvas, CHIPS["found"], "Found city", "drag to a settler", drawing.TEAL, True)
+    canvas.text(x, y + 9, "click, or Enter", 12, drawing.CARD, anchor="mm")
+    _chip(canvas, CHIPS["found"], "Found city", "onto a settler", "found", True)
     for item, rule in ITEMS.items():
         usable = rule.tech is None or rule.tech in world.known
-        note = f"{rule.cost}P  {rule.use}" if usable else f"needs {rule.tech}"
-        _chip(canvas, CHIPS[item], item.capitalize(), note, UNIT_COLOURS.get(item, drawing.TEAL), usable)
+        note = f"{rule.cost}P {rule.use}" if usable else f"with {rule.tech}"
+        _chip(canvas, CHIPS[item], item.capitalize(), note, item, usable)
 
 
-def _chip(canvas: Canvas, box: Box, name: str, note: str, colour: Colour, usable: bool) -> None:
+def _chip(canvas: Canvas, box: Box, name: str, note: str, kind: str, usable: bool) -> None:
+    """One thing to drag; units bear the emblem that they have on the map."""
+    left, top, right, bottom = box
     canvas.panel(box, drawing.LINE, 6)
-    canvas.panel((box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1), drawing.CARD if usable else drawing.SHADE, 6)
+    canvas.panel((left + 1, top + 1, right - 1, bottom - 1), drawing.CARD if usable else drawing.SHADE, 6)
     ink = drawing.INK if usable else drawing.MUTED
-    canvas.panel((box[0] + 5, box[1] + 6, box[0] + 11, box[1] + 16), colour if usable else drawing.MUTED, 2)
-    canvas.text(box[0] + 16, box[1] + 11, name, 12, ink, bold=True, anchor="lm")
-    size = 11 if drawing.font(11).getlength(note) <= box[2] - box[0] - 10 else 10
-    canvas.text(box[0] + 6, box[1] + 26, note, size, ink, anchor="lm")
+    if kind in UNIT_COLOURS:
+        colour = UNIT_COLOURS[kind] if usable else drawing.MUTED
+        canvas.panel((left + 3, top + 3, left + 23, top + 20), colour, 4)
+        _emblem(canvas, left + 13, top + 11, kind, colour)
+        canvas.text(left + 27, top + 11, name, 12, ink, anchor="lm")
+    else:
+        canvas.text((left + right) // 2, top + 11, name, 12, ink, bold=True, anchor="mm")
+    canvas.text((left + right) // 2, top + 27, note, 12, drawing.MUTED, anchor="mm")
 
 
 def _ending(canvas: Canvas, outcome: str, score: float) -> None:
     won = outcome == "won"
-    left, top, right, _ = MAP
-    box = (left + 30, top + 20, right - 30, top + 122)
-    canvas.panel((box[0] - 2, box[1] - 2, box[2] + 2, box[3] + 2), drawing.CARD, 15)
-    canvas.panel(box, drawing.GREEN if won else drawing.RED, 14)
-    x = (left + right) // 2
     headline = {"won": "All ambitions fulfilled", "late": "The years are over"}.get(
         outcome, "Your people are scattered"
     )
-    canvas.fitted(x, top + 56, headline, 30, 340, drawing.CARD)
     detail = "Your realm is great in all five ways." if won else f"Fulfilled: {score:.0f} of 100."
-    canvas.text(x, top + 94, detail, 16, drawing.CARD, anchor="mm")
+    drawing.banner(canvas, headline, detail, drawing.GREEN if won else drawing.RED, clear_of=MAP[3], board=MAP)
