@@ -130,7 +130,7 @@ class HumanSession:
         player = agents.create(HumanAgent.name, {"name": name})
         if not isinstance(player, HumanAgent):
             raise TypeError(f"the agent {HumanAgent.name!r} is {type(player)!r}")
-        from environments.desktop.check import check  # the extra `games` need not be installed otherwise
+        from environments.desktop import check  # the extra `games` need not be installed otherwise
 
         if problems := check():
             raise DisplayError("; ".join(problems))
