@@ -150,6 +150,18 @@ class Canvas:
         self.text(x, y, text, size, fill, bold=True, anchor="mm")
 
 
+def wrapped(text: str, size: int, width: int, *, bold: bool = False) -> list[str]:
+    """The words of a text in lines of at most `width` pixels; a longer word has a line of its own."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and font(size, bold).getlength(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def board_layout(title: str, keys: Sequence[str]) -> Canvas:
     """The picture that board games share: paper, the board's place, the name, help about the keys.
 

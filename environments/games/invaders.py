@@ -21,8 +21,9 @@ _INTRO_FRAMES = 125
 _INVADERS, _POINTS_HIGH, _POINTS_LOW, _CANNON, _HIT = 17, 102, 104, 42, 0x04
 """Bytes of the console's memory: invaders left, points as four decimal digits, flags of the cannon."""
 
-_SEARCH = (30, 18, 16)
-"""Frames of the three moves that the expert tries one after the other; it then plays the first."""
+_SEARCH = (40, 30)
+"""Frames of the two moves that the expert tries one after the other; it then plays the first. Three shorter ones win
+no more often and take four times as long."""
 _AFTERMATH = 18
 """Frames that it looks on after those: the time of a bomb's last stretch."""
 _LOSS = 400.0
@@ -109,7 +110,7 @@ class Invaders(AtariGame):
         return reached | ({"first-hit"} if points else set())
 
     def expert(self) -> dict[str, Any]:
-        """The first of three moves that together hit most and after which the cannon still stands."""
+        """The first of two moves that together hit most and after which the cannon still stands."""
         _, move = self._best(self.console.mark(), 0)
         return {"move": move, "fire": True, "ms": _SEARCH[0] * FRAME_MS}
 

@@ -12,6 +12,11 @@ from environments.game import Game, InputEvent
 from environments.games import lanes_picture
 from environments.games.lanes_beach import COLUMNS, LANES, STEP_MS, Beach, Kind, pools, schedule
 from environments.games.lanes_expert import plan
+from environments.games.notes import Note
+
+
+_NOTE_TICKS = 5
+"""How long a refusal is shown."""
 
 
 class _Move(BaseModel):
@@ -37,7 +42,7 @@ class Wait(_Move):
     """Let time pass."""
 
     do: Literal["wait"]
-    ms: int = Field(default=1000, ge=0, le=2000)
+    ms: int = Field(default=1200, ge=800, le=2000)
 
 
 class LanesAction(RootModel[Annotated[Place | Gather | Wait, Field(discriminator="do")]]):
@@ -47,7 +52,7 @@ class LanesAction(RootModel[Annotated[Place | Gather | Wait, Field(discriminator
     geyser; lanes count from 1 at the top, columns from 1 at the castle. Takes 400 ms. Refused if the card is not
     ready, the purse too light, or the cell taken or a pool.
     {"do": "gather"}: all pearls on the beach go into the purse. Takes 400 ms. Refused if there are none.
-    {"do": "wait", "ms": 1000}: 0 to 2000 milliseconds, in whole steps of 400.
+    {"do": "wait", "ms": 1200}: 800 to 2000 milliseconds, in whole steps of 400.
     The game does not stop meanwhile.
     """
 
@@ -86,6 +91,7 @@ class Lanes(Game):
         """The card that the mouse drags."""
         self.pointer = (0, 0)
         """Where it is dragged to; only while a card is held."""
+        self.note = Note()
         self.refusal: str | None = None
         """Why the card that was dragged could not be placed; told when the button comes up."""
 
@@ -94,6 +100,7 @@ class Lanes(Game):
         self.rng = rng
         self.beach = Beach(schedule=schedule(rng, self.sizes, self.first, self.gap), pools=pools(rng, self.pools))
         self.placed = self.gathered = False
+        self.note = Note()
         self.release()
 
     def apply(self, action: Place | Gather | Wait) -> str | None:
@@ -129,6 +136,7 @@ class Lanes(Game):
         if self.held and cell:
             self.refusal = self._place(self.held, *cell)
             self.held, self.pointer = None, (0, 0)
+        self.note.fade()
         for _ in range(2):
             if not self.over:
                 self.beach.advance(self.rng)
@@ -200,6 +208,7 @@ class Lanes(Game):
             "held": self.held,
             "pointer": list(self.pointer),
             "refusal": self.refusal,
+            "note": self.note.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -208,20 +217,21 @@ class Lanes(Game):
         self.placed, self.gathered = state["placed"], state["gathered"]
         self.held, self.refusal = state["held"], state["refusal"]
         self.pointer = state["pointer"][0], state["pointer"][1]
+        self.note = Note(**state["note"])
 
     def draw(self) -> Frame:
         """Tray, beach, progress."""
-        return lanes_picture.draw(self.beach, self.first, self.gap, len(self.sizes), won=self.won)
+        return lanes_picture.draw(self.beach, self.first, self.gap, len(self.sizes), self.note, won=self.won)
 
     def _place(self, kind: Kind, lane: int, column: int) -> str | None:
         refusal = self.beach.place(kind, lane, column)
         self.placed |= refusal is None
-        return refusal
+        return self.note.tell(refusal, _NOTE_TICKS)
 
     def _gather(self) -> str | None:
         refusal = self.beach.gather()
         self.gathered |= refusal is None
-        return refusal
+        return self.note.tell(refusal, _NOTE_TICKS)
 
     def _on_pearl(self, x: int, y: int) -> bool:
         return any(lanes_picture.on_pearl(pearl, x, y) for pearl in self.beach.pearls)

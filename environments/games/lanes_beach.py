@@ -280,20 +280,19 @@ def pools(rng: np.random.Generator, count: int) -> list[list[int]]:
 def schedule(rng: np.random.Generator, sizes: tuple[int, ...], first: int, gap: int) -> list[Coming]:
     """Which crabs come when: one wave for each of `sizes`, the first at step `first`, then every `gap` steps.
 
-    Later waves have more of the strong kinds; the last one ends with a king. Lanes are drawn, and no lane comes
-    twice before all have come, so that no wave is all in one lane.
+    Later waves have more of the strong kinds; the last one ends with a king. Each wave comes in a few lanes of its
+    own: where the defenders must stand is another thing with every seed, and with every wave.
     """
     coming: list[Coming] = []
-    lanes: list[int] = []
     for wave, size in enumerate(sizes):
         moments = sorted(int(moment) for moment in rng.integers(0, gap * 3 // 5, size=size))
         moments[0] = 0
+        fronts = [int(lane) for lane in rng.permutation(LANES)[: min(2 + wave // 2, LANES)]]
         shares = [(1.0, 0.0, 0.0), (0.65, 0.2, 0.15), (0.5, 0.3, 0.2), (0.4, 0.35, 0.25)][min(wave, 3)]
         for number, moment in enumerate(moments):
-            lanes = lanes or [int(lane) for lane in rng.permutation(LANES)]
             draw = float(rng.random())
             kind: CrabKind = "crab" if draw < shares[0] else "hermit" if draw < shares[0] + shares[1] else "hopper"
             if wave == len(sizes) - 1 and number == size - 1:
                 kind = "king"
-            coming.append(Coming(first + wave * gap + moment, wave, lanes.pop(), kind))
+            coming.append(Coming(first + wave * gap + moment, wave, fronts[number % len(fronts)], kind))
     return coming

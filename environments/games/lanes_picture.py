@@ -20,6 +20,7 @@ from environments.games.lanes_beach import (
     Kind,
     Pearl,
 )
+from environments.games.notes import Note
 
 GRID: Box = (70, 90, 592, 410)
 _CELL = (58, 64)
@@ -37,7 +38,7 @@ _CASTLE: tuple[Colour, Colour, Colour] = ((196, 152, 92), (218, 178, 116), (152,
 _BAR: Box = (200, 417, 500, 431)
 
 
-def draw(beach: Beach, first: int, gap: int, waves: int, *, won: bool) -> Frame:
+def draw(beach: Beach, first: int, gap: int, waves: int, note: Note, *, won: bool) -> Frame:
     """The whole picture, (480, 640, 3) uint8; `first` and `gap` are the steps of the waves' beginnings."""
     canvas = _backdrop(first, gap, waves).copy()
     _draw_tray(canvas, beach)
@@ -58,10 +59,12 @@ def draw(beach: Beach, first: int, gap: int, waves: int, *, won: bool) -> Frame:
         x, y = pearl_middle(pearl)
         sprites.pearl(canvas, x + 5 * twins, y - 3 * twins)
     _draw_progress(canvas, beach, first, gap, waves)
+    note.draw(canvas, (8, 445, 632, 477))
+    detail = f"Crabs turned back: {beach.repelled}."
     if won:
-        _banner(canvas, "The castle stands", f"Crabs turned back: {beach.repelled}.", drawing.GREEN)
+        drawing.banner(canvas, "The castle stands", detail, drawing.GREEN, clear_of=GRID[3], board=GRID)
     elif beach.flags == 0:
-        _banner(canvas, "The castle has fallen", f"Crabs turned back: {beach.repelled}.", drawing.RED)
+        drawing.banner(canvas, "The castle has fallen", detail, drawing.RED, clear_of=GRID[3], board=GRID)
     return canvas.frame()
 
 
@@ -140,7 +143,7 @@ def _backdrop(first: int, gap: int, waves: int) -> Canvas:
         canvas.panel((right + 26, top + lane * _CELL[1] + 20, right + 40, top + lane * _CELL[1] + 23), _SEA[2], 1)
         canvas.panel((right + 32, top + lane * _CELL[1] + 46, right + 46, top + lane * _CELL[1] + 49), _SEA[0], 1)
     for column in range(COLUMNS):
-        canvas.text(cell_middle(0, column)[0], top - 8, str(column + 1), 11, drawing.MUTED, anchor="mm")
+        canvas.text(cell_middle(0, column)[0], top - 8, str(column + 1), 12, drawing.MUTED, anchor="mm")
     _draw_castle(canvas)
     canvas.text(12, 445, "Drag a card to a cell of the beach to place it. Click the net to gather all pearls.",
                 13, drawing.INK)  # fmt: skip
@@ -149,7 +152,7 @@ def _backdrop(first: int, gap: int, waves: int) -> Canvas:
     for wave in range(waves):
         x = _progress_x(first + wave * gap, first, gap, waves)
         canvas.panel((x - 1, _BAR[1] - 4, x + 1, _BAR[3] + 2), drawing.MUTED)
-        canvas.text(x, _BAR[3] + 7, f"wave {wave + 1}", 10, drawing.MUTED, anchor="mm")
+        canvas.text(x, _BAR[3] + 7, f"wave {wave + 1}", 12, drawing.MUTED, anchor="mm")
     return canvas
 
 
@@ -189,7 +192,7 @@ def _draw_card(canvas: Canvas, beach: Beach, kind: Kind) -> None:
     sprites.DEFENDERS[kind](canvas, left + 25, top + 26)
     canvas.text(right - 7, top + 26, str(model.cost), 15, drawing.INK if payable else drawing.RED, bold=True,
                 anchor="rm")  # fmt: skip
-    canvas.text((left + right) // 2, bottom - 9, kind, 11, drawing.MUTED, anchor="mm")
+    canvas.text((left + right) // 2, bottom - 10, kind, 12, drawing.MUTED, anchor="mm")
     if not payable or wait:
         canvas.panel((left + 2, top + 2, right - 2, bottom - 2), drawing.PAPER, 6, 0.45)
     if wait:  # the cover sinks until the card is ready
@@ -230,11 +233,3 @@ def _draw_progress(canvas: Canvas, beach: Beach, first: int, gap: int, waves: in
     canvas.text(
         632, 424, f"{beach.repelled}/{len(beach.schedule)} turned back", 12, drawing.INK, bold=True, anchor="rm"
     )
-
-
-def _banner(canvas: Canvas, headline: str, detail: str, fill: Colour) -> None:
-    """The end, across the middle lanes."""
-    canvas.panel((128, 190, 512, 310), drawing.CARD, 16)
-    canvas.panel((130, 192, 510, 308), fill, 14)
-    canvas.fitted(320, 234, headline, 34, 350, drawing.CARD)
-    canvas.text(320, 280, detail, 17, drawing.CARD, anchor="mm")

@@ -12,11 +12,14 @@ from environments.env import Frame
 from environments.game import Game, InputEvent
 from environments.games import metro_expert, metro_view
 from environments.games.metro_network import LETTERS, LINES, NO_STATION, SAME_STATION, City, found_city
+from environments.games.notes import Note
 
 LineName = Literal["red", "blue", "gold"]
 Letter = Literal["A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"]
 
 FIRST_STATIONS = 3
+_NOTE_TICKS = 20
+"""How long a refusal is shown."""
 
 
 class _Move(BaseModel):
@@ -49,7 +52,7 @@ class Wait(_Move):
     """Let the trains run."""
 
     do: Literal["wait"]
-    ms: int = Field(ge=0, le=2000)
+    ms: int = Field(ge=1000, le=2000)
 
 
 class MetroAction(RootModel[Annotated[Select | Connect | Remove | Wait, Field(discriminator="do")]]):
@@ -59,7 +62,7 @@ class MetroAction(RootModel[Annotated[Select | Connect | Remove | Wait, Field(di
     {"do": "connect", "start": "A", "end": "C"} draws a track of that line between the stations with these letters:
     it starts an unused line, or extends the line from one of its two ends; joining its two ends closes a loop.
     {"do": "remove", "line": "red"} takes the whole line off the map, to be drawn anew.
-    {"do": "wait", "ms": 0 to 2000} lets the trains run.
+    {"do": "wait", "ms": 1000 to 2000} lets the trains run.
     Example: {"do": "connect", "start": "A", "end": "C"}
     """
 
@@ -123,6 +126,7 @@ class Metro(Game):
         """The station whose passengers lost their patience."""
         self.drag: Drag | None = None
         """The track that is being drawn while the button is held."""
+        self.note = Note()
         self._view = metro_view.View()
 
     def reset(self, rng: np.random.Generator) -> None:
@@ -130,14 +134,15 @@ class Metro(Game):
         self.rng = rng
         self.city = found_city(rng, self.opening)
         self.selected, self.lost_at, self.drag = 0, None, None
+        self.note = Note()
 
     def apply(self, action: Select | Connect | Remove | Wait) -> str | None:
         """Choose, draw or remove a line."""
         match action:
             case Select(line=name):
-                self.selected = LINES.index(name)
+                self._select(LINES.index(name))
             case Connect(start=start, end=end):
-                return self._connect(LETTERS.index(start), LETTERS.index(end))
+                return self._connect(self.city.letters.index(start), self.city.letters.index(end))
             case Remove(line=name):
                 return self._remove(LINES.index(name))
         return None
@@ -157,6 +162,7 @@ class Metro(Game):
         self._lay_dragged()
         if self.over:
             return
+        self.note.fade()
         low, high = self.busy
         self.city.tick(self.rng, low + (high - low) * self.city.clock / self.day)
         crowded = [i for i, station in enumerate(self.city.stations) if station.pressure >= self.patience]
@@ -203,8 +209,8 @@ class Metro(Game):
         match action:
             case {"do": "connect", "start": start, "end": end}:
                 # Letters that are not on the map yet: a drag from or to where no station is, refused alike.
-                x, y = metro_view.where(self.city, LETTERS.index(start))
-                to_x, to_y = metro_view.where(self.city, LETTERS.index(end), end=True)
+                x, y = metro_view.where(self.city, self.city.letters.index(start))
+                to_x, to_y = metro_view.where(self.city, self.city.letters.index(end), end=True)
                 return [{"verb": "drag", "x": x, "y": y, "to_x": to_x, "to_y": to_y, "button": "left"}]
             case {"do": "select", "line": name}:
                 x, y = metro_view.card_centre(LINES.index(name))
@@ -221,6 +227,7 @@ class Metro(Game):
             "selected": self.selected,
             "lost_at": self.lost_at,
             "drag": asdict(self.drag) if self.drag else None,
+            "note": self.note.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -228,6 +235,7 @@ class Metro(Game):
         self.city = City.of(state["city"])
         self.selected, self.lost_at = int(state["selected"]), state["lost_at"]
         self.drag = Drag(**state["drag"]) if state["drag"] else None
+        self.note = Note(**state["note"])
 
     def draw(self) -> Frame:
         """The map with its lines, trains and passengers; the figures, the lines' cards and the help beside it."""
@@ -237,19 +245,23 @@ class Metro(Game):
         refusal = self.city.refusal(self.selected, start, end, self.tunnels)
         if refusal is None:
             self.city.connect(self.selected, start, end)
-        return refusal
+        return self.note.tell(refusal, _NOTE_TICKS)
+
+    def _select(self, which: int) -> None:
+        self.selected = which
+        self.note.tell(None, 0)
 
     def _remove(self, which: int) -> str | None:
         if not self.city.lines[which].stops:
-            return f"the {LINES[which]} line is not in use"
+            return self.note.tell(f"the {LINES[which]} line is not in use", _NOTE_TICKS)
         self.city.remove(which)
-        return None
+        return self.note.tell(None, 0)
 
     def _press(self, x: int, y: int) -> str | None:
         """The button goes down: on a card, on a cross, or where a track may begin."""
         card, cross = metro_view.card_at(x, y), metro_view.cross_at(x, y)
         if card is not None:
-            self.selected = card
+            self._select(card)
         elif cross is not None:
             return self._remove(cross)
         elif metro_view.on_map(x, y):
@@ -273,5 +285,9 @@ class Metro(Game):
         if drag.laid:
             return drag.refused
         if drag.start is not None and metro_view.station_at(self.city, drag.x, drag.y) == drag.start:
-            return SAME_STATION
-        return NO_STATION if drag.moved else None
+            refusal = SAME_STATION
+        elif drag.moved:
+            refusal = NO_STATION
+        else:
+            return None
+        return self.note.tell(refusal, _NOTE_TICKS - 1)  # the tick of this step has passed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import dist
 from typing import Any
 
-from environments.games.metro_network import LETTERS, LINES, City
+from environments.games.metro_network import LINES, City
 
 WAIT_MS = 2000
 
@@ -18,7 +18,7 @@ def plan(city: City, selected: int, tunnels: int) -> dict[str, Any]:
     line, start, end = track
     if line != selected:
         return {"do": "select", "line": LINES[line]}
-    return {"do": "connect", "start": LETTERS[start], "end": LETTERS[end]}
+    return {"do": "connect", "start": city.letters[start], "end": city.letters[end]}
 
 
 def _missing_track(city: City, tunnels: int) -> tuple[int, int, int] | None:

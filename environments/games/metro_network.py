@@ -103,6 +103,8 @@ class City:
     def __init__(self, stations: list[Station], river: list[Point]) -> None:
         self.stations = stations
         self.river = river
+        self.letters = LETTERS
+        """What the stations are called, in their order; drawn anew per city, so that names tell nothing of places."""
         self.lines = [Line() for _ in LINES]
         self.clock = 0
         self.delivered = 0
@@ -239,6 +241,7 @@ class City:
         return {
             "stations": [[s.x, s.y, s.shape, s.opens_at, list(s.waiting), s.pressure] for s in self.stations],
             "river": [list(point) for point in self.river],
+            "letters": self.letters,
             "lines": [
                 {
                     "stops": list(line.stops),
@@ -259,6 +262,7 @@ class City:
         """The city that `state` described."""
         stations = [Station(x, y, shape, at, list(waiting), p) for x, y, shape, at, waiting, p in state["stations"]]
         city = cls(stations, [(x, y) for x, y in state["river"]])
+        city.letters = str(state["letters"])
         city.lines = [
             Line(
                 list(line["stops"]),
@@ -274,6 +278,7 @@ def found_city(rng: np.random.Generator, opening: Sequence[int]) -> City:
     """A river and stations on its banks, for every seed others; `opening` are the ticks at which they appear."""
     while True:
         city = City(_stations(rng, river := _river(rng), opening), river)
+        city.letters = "".join(LETTERS[int(i)] for i in rng.permutation(len(LETTERS)))
         # Two of the first three share a bank, so that no city begins with nothing but tunnels.
         if len(city.stations) == len(opening) and not (city.crosses(0, 1) and city.crosses(1, 2)):
             return city

@@ -21,16 +21,11 @@ REACH_PX = 20
 _NOWHERE = ((26, 26), (26, 52))
 """Two points of the map that are never on a station, for tracks to letters that are not on the map."""
 
-_CARDS_TOP, _CARD_STEP, _CARD_HEIGHT = 222, 42, 36
+_CARDS_TOP, _CARD_STEP, _CARD_HEIGHT = 222, 39, 35
+_HELP_TOP, _HELP_WIDTH = 341, 156
 _HELP = (
-    "Small shapes want to get",
-    "to stations like them.",
-    "Click a colour; drag from",
-    "station to station. Lines",
-    "grow at their ends; the x",
-    f"removes one. Over {CROWDED}",
-    "waiting fill a red ring:",
-    "full, it ends the game.",
+    "Small shapes want to reach a station of their shape. Pick a colour, then drag from station to station. Lines grow"
+    f" at their ends; x removes one. Over {CROWDED} waiting fill a red ring; a full one ends the game."
 )
 
 
@@ -118,6 +113,7 @@ class View:
         for index in city.open():
             _draw_waiting(canvas, city, index)
         _draw_sidebar(canvas, game)
+        game.note.draw(canvas, (SIDEBAR[0] - 2, _HELP_TOP, 636, _HELP_TOP + 70), 12)
         _draw_end(canvas, game)
         return canvas.frame()
 
@@ -150,8 +146,8 @@ def _draw_map(city: City) -> Canvas:
     x, y, right, _ = SIDEBAR
     canvas.text(x, y - 3, "Metro", 30, bold=True)
     canvas.panel((x, y + 42, right, y + 45), drawing.TEAL)
-    for row, text in enumerate(_HELP):
-        canvas.text(x, 349 + 14 * row, text, 11, drawing.MUTED)
+    for row, text in enumerate(drawing.wrapped(_HELP, 12, _HELP_WIDTH)):
+        canvas.text(x, _HELP_TOP + 14 * row, text, 12, drawing.MUTED)
     return canvas
 
 
@@ -239,11 +235,7 @@ def _draw_station(canvas: Canvas, city: City, index: int, patience: int) -> None
         canvas.disc(x, y, 20, (250, 249, 245))
     _shape(canvas, station.shape, x, y, 16, drawing.INK)
     _shape(canvas, station.shape, x, y, 12.5, drawing.CARD)
-    canvas.text(x, y + (2 if station.shape == "triangle" else 0), _letter(index), 13, bold=True, anchor="mm")
-
-
-def _letter(index: int) -> str:
-    return chr(ord("A") + index)
+    canvas.text(x, y + (2 if station.shape == "triangle" else 0), city.letters[index], 13, bold=True, anchor="mm")
 
 
 def _draw_waiting(canvas: Canvas, city: City, index: int) -> None:
@@ -257,7 +249,7 @@ def _draw_waiting(canvas: Canvas, city: City, index: int) -> None:
         _shape(canvas, wanted, x, y, 4, drawing.INK)
     if len(station.waiting) > MOST_WAITING:
         more = f"+{len(station.waiting) - MOST_WAITING}"
-        canvas.text(station.x + 28, station.y + 12, more, 11, drawing.RED, bold=True)
+        canvas.text(station.x + 28, station.y + 12, more, 12, drawing.RED, bold=True)
 
 
 def _draw_train(canvas: Canvas, city: City, name: str, line: Line) -> None:
@@ -296,16 +288,16 @@ def _draw_sidebar(canvas: Canvas, game: Metro) -> None:
     left_over = game.tunnels - city.tunnels_used()
     _small_card(canvas, (left + 78, 128, right, 176), "Tunnels", str(left_over))
     canvas.text(left, 186, "Lines", 13, drawing.INK, bold=True)
-    canvas.text(left, 203, "framed: you draw with it", 11, drawing.MUTED)
+    canvas.text(left, 203, "the framed one draws", 12, drawing.MUTED)
     for which, (name, line) in enumerate(zip(LINES, city.lines, strict=True)):
         x0, y0, x1, y1 = _card(which)
         if which == game.selected:
             canvas.panel((x0 - 4, y0 - 4, x1 + 4, y1 + 4), drawing.INK, 9)
             canvas.panel((x0 - 2, y0 - 2, x1 + 2, y1 + 2), drawing.PAPER, 8)
         canvas.panel((x0, y0, x1, y1), COLOURS[name], 7)
-        canvas.text(x0 + 10, y0 + 4, name.capitalize(), 14, drawing.CARD, bold=True)
-        stops = ("-" if len(line.stops) < 8 else "").join(map(_letter, line.stops)) or "unused"
-        canvas.text(x0 + 10, y0 + 20, stops, 11, drawing.CARD)
+        canvas.text(x0 + 10, y0 + 3, name.capitalize(), 14, drawing.CARD, bold=True)
+        stops = ("-" if len(line.stops) < 8 else "").join(city.letters[stop] for stop in line.stops) or "unused"
+        canvas.text(x0 + 10, y0 + 19, stops, 12, drawing.CARD)
         box = _cross(which)
         canvas.panel(box, drawing.SHADE, 7)
         tone = drawing.INK if line.stops else drawing.LINE
@@ -321,7 +313,7 @@ def _draw_end(canvas: Canvas, game: Metro) -> None:
     if game.won:
         drawing.banner(canvas, "Everybody is home", detail, drawing.GREEN, clear_of=BOARD[3])
     elif game.lost_at is not None:
-        what = f"Station {_letter(game.lost_at)} was too crowded for too long."
+        what = f"Station {game.city.letters[game.lost_at]} was too crowded for too long."
         drawing.banner(canvas, "Game over", what, drawing.RED, clear_of=game.city.stations[game.lost_at].y)
     else:
         drawing.banner(canvas, "The metro closes", detail, drawing.RED, clear_of=BOARD[3])

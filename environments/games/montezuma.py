@@ -113,14 +113,13 @@ class Montezuma(AtariGame):
     def expert(self) -> dict[str, Any]:
         """The next move on the known way, or another if the hero would not live through it."""
         hero = self.hero
-        ahead = self._look_ahead((CENTRED, 8))
-        planned = next_move(hero, drift=ahead[0].skull - hero.skull)
-        if planned[0][2] and (after := self._look_ahead(planned)[0]).y == hero.y and not after.in_air:
+        planned = next_move(hero, drift=self._after((CENTRED, 8)).skull - hero.skull)
+        if planned[0][2] and (after := self._after(planned)).y == hero.y and not after.in_air:
             planned = CENTRED, 8  # the button is still down from the last jump, and only a new press counts
         others: list[Move] = [(CENTRED, 12), ((-1, 0, False), 12), ((1, 0, False), 12)]
-        best = max([planned, *others], key=lambda move: self._look_ahead(move)[1])
-        across, along, jump = best[0]
-        return {"move": _MOVES_BACK[across, along], "jump": jump, "ms": max(60, best[1] * FRAME_MS)}
+        # One after the other: nearly always the first will do, and looking ahead is what an expert's move costs.
+        (across, along, jump), frames = next((move for move in (planned, *others) if self._survives(move)), planned)
+        return {"move": _MOVES_BACK[across, along], "jump": jump, "ms": max(60, frames * FRAME_MS)}
 
     def state(self) -> dict[str, Any]:
         """The console's state, and how far the hero has come."""
@@ -167,16 +166,18 @@ class Montezuma(AtariGame):
             name = hero.place
         return STAGES.index(name)
 
-    def _look_ahead(self, move: Move) -> tuple[Hero, tuple[bool, int]]:
-        """The hero after a move on the second console; whether he lives on, and whether the move does anything."""
-        scout = self.scout
-        scout.rewind(self.console.mark())
-        lives = scout.lives
-        scout.run(code(move[0]), move[1])
-        hero = _hero(scout.ram)
+    def _after(self, move: Move) -> Hero:
+        """The hero after a move on the second console."""
+        self.scout.rewind(self.console.mark())
+        self.scout.run(code(move[0]), move[1])
+        return _hero(self.scout.ram)
+
+    def _survives(self, move: Move) -> bool:
+        """Whether the hero lives on after a move, once he has landed."""
+        hero = self._after(move)
         stands = not hero.in_air and hero.y in (TOP, MIDDLE, FLOOR)
-        scout.run(code(CENTRED), 4 if stands else _DOOM_FRAMES)
-        return hero, (scout.lives == lives and not scout.ended, 0)
+        self.scout.run(code(CENTRED), 4 if stands else _DOOM_FRAMES)
+        return self.scout.lives == self.console.lives and not self.scout.ended
 
 
 _DOOM_FRAMES = 40

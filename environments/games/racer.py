@@ -158,7 +158,7 @@ class Racer(Game):
         tick_ms = round(1000 * TICK_S)
         here = self.car.distance
         near = [rival for rival in self.track.rivals if -10.0 < rival.at(self.ticks) - here < 160.0]
-        actions = [(steer, pedal, ms) for pedal in _PEDAL for steer in _STEER for ms in (250, 450)]
+        actions = [(steer, pedal, ms) for pedal in _PEDAL for steer in _STEER for ms in (400,)]
         # Of equally good ones the last: the longer one.
         steer, pedal, ms = max(
             reversed(actions), key=lambda a: self._outlook(near, _STEER[a[0]], _PEDAL[a[1]], a[2] // tick_ms)
@@ -243,12 +243,13 @@ class Racer(Game):
     def _follow(self, start: Car, near: Sequence[Rival], lane: float, now: int, ticks: int) -> float:
         """Metres gained by keeping to a lane, less what crashes and grass would cost."""
         car, harm = Car(start.distance, start.across, start.speed, start.wheel), 0.0
+        paces = self.track.paces
         for _ in range(ticks):
             now += 1
             bend = self.track.bend(car.distance + 0.2 * car.speed)
-            ahead = max(abs(self.track.bend(car.distance + reach)) for reach in (0.0, 20.0, 40.0))
+            pace = paces[min(len(paces) - 1, int(car.distance / SEGMENT))]
             wish = 2.5 * (lane - car.across) + 1.3 * bend * (car.speed / 60.0) ** 2 - car.wheel * 0.4
             steer = 0 if abs(wish) < 0.25 else 1 if wish > 0 else -1
-            pedal = 1 if car.speed < fitting_speed(ahead) else 0 if car.speed < fitting_speed(ahead) + 4 else -1
+            pedal = 1 if car.speed < pace else 0 if car.speed < pace + 4 else -1
             harm += 40.0 * car.drive(self.track, near, steer, pedal, now) + 0.5 * (abs(car.across) > 0.95)
         return car.distance + 0.8 * car.speed - harm - 0.5 * abs(car.across)

@@ -73,6 +73,12 @@ class Track:
         return (*found, *[0.0] * (SEGMENTS + _MARGIN - len(found)))
 
     @cached_property
+    def paces(self) -> tuple[float, ...]:
+        """The speed that suits each segment and what follows in the next forty metres."""
+        reach = round(40.0 / SEGMENT) + 1
+        return tuple(fitting_speed(max(map(abs, self.bends[at : at + reach]))) for at in range(len(self.bends)))
+
+    @cached_property
     def heights(self) -> tuple[float, ...]:
         """The road's height at each segment's start."""
         level: float = 0.0
@@ -133,7 +139,7 @@ class Car:
         ratio = self.speed / TOP_SPEED
         push = 15.0 * (1.0 - ratio) + 1.2 if pedal > 0 else -28.0 if pedal < 0 else -4.0
         if self.off_road:
-            push -= 2.2 * max(0.0, self.speed - 10.0)
+            push -= 3.0 * max(0.0, self.speed - 6.0)
         self.speed = min(TOP_SPEED, max(0.0, self.speed + push * TICK_S))
         ratio = self.speed / TOP_SPEED
         drift = self.wheel * _STEER * min(1.0, 1.5 * ratio) - track.bend(self.distance) * _PULL * ratio * ratio

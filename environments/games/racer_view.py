@@ -242,11 +242,11 @@ class RoadView:
         """Time, speed, gates, place, the plan, help; what has just happened; the end."""
         car = scene.car
         canvas.panel((12, 12, 132, 74), drawing.INK, 8, 0.72)
-        canvas.text(22, 17, "TIME LEFT", 11, (200, 206, 214))
+        canvas.text(22, 17, "TIME LEFT", 12, (200, 206, 214))
         hurry = scene.left_s < 5
         canvas.text(22, 31, f"{scene.left_s:.1f} s", 28, (255, 120, 96) if hurry else drawing.CARD, bold=True)
         canvas.panel((508, 12, 628, 74), drawing.INK, 8, 0.72)
-        canvas.text(518, 17, "KM/H", 11, (200, 206, 214))
+        canvas.text(518, 17, "KM/H", 12, (200, 206, 214))
         canvas.text(618, 13, str(round(3.6 * car.speed)), 28, drawing.CARD, bold=True, anchor="ra")
         canvas.panel((518, 56, 618, 64), (70, 76, 90), 4)
         share = car.speed / 60.0

@@ -11,6 +11,7 @@ from environments.drawing import Canvas
 from environments.env import Frame
 from environments.game import Game, InputEvent
 from environments.games import scene_page as page
+from environments.games.notes import show as show_note
 from environments.games.scene_case import QUESTIONS, Case, Question, make_case
 from environments.games.scene_room import (
     FIELDS,
@@ -123,6 +124,8 @@ class Scene(Game):
         self.seen: list[str] = []
         """Traces looked at, sorted."""
         self.turns = 0
+        self.note = ""
+        """Why the last action was refused, if it was."""
         self._things: dict[str, Thing] = {}
         self._view: StudyView | None = None
         self._backdrop: Canvas | None = None
@@ -134,9 +137,15 @@ class Scene(Game):
         self.spot, self.heading, self.pitch, self.zoom = "s", 2, 1, 0
         self.focus, self.orbit, self.elevation, self.reading = "", 0, 1, False
         self.answers, self.seen, self.turns = {}, [], 0
+        self.note = ""
 
     def apply(self, action: Any) -> str | None:
         """Do it, unless it is impossible here."""
+        refusal = self._do(action)
+        self.note = refusal or ""
+        return refusal
+
+    def _do(self, action: Any) -> str | None:
         match action:
             case Answer():
                 return self._answer(action.question, action.choice)
@@ -244,6 +253,7 @@ class Scene(Game):
             "answers": dict(self.answers),
             "seen": list(self.seen),
             "turns": self.turns,
+            "note": self.note,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -251,8 +261,14 @@ class Scene(Game):
         self._furnish(Case.from_json(state["case"]))
         self.spot, self.heading, self.pitch, self.zoom = (state[key] for key in ("spot", "heading", "pitch", "zoom"))
         self.focus, self.orbit, self.elevation = state["focus"], state["orbit"], state["elevation"]
-        self.reading, self.turns = state["reading"], state["turns"]
+        self.reading, self.turns, self.note = state["reading"], state["turns"], str(state["note"])
         self.answers, self.seen = dict(state["answers"]), list(state["seen"])
+
+    def close(self) -> None:
+        """Free the OpenGL context; the next picture makes another."""
+        if self._view is not None:
+            self._view.close()
+            self._view = None
 
     def draw(self) -> Frame:
         """The view or the casebook, the plan and the form.
@@ -273,6 +289,8 @@ class Scene(Game):
         verdicts = {name: choice == self.case.right_choice(name) for name, choice in self._given()}
         page.form(canvas, self.answers, verdicts)
         page.figures(canvas, len(self.seen), self.turns, close=bool(self.focus), reading=self.reading)
+        if self.note:
+            show_note(canvas, self.note, page.NOTE)
         if self.over:
             page.ending(canvas, self._right(), won=self.won)
         return canvas.frame()
@@ -283,9 +301,7 @@ class Scene(Game):
             return
         self.case = case
         self._things = {thing.id: thing for thing in things(case)}
-        if self._view is not None:
-            self._view.close()
-            self._view = None
+        self.close()  # the view is of another room
 
     def _given(self) -> list[tuple[Question, str]]:
         return [(name, self.answers[name]) for name in QUESTIONS if name in self.answers]

@@ -16,6 +16,8 @@ from environments.games.scene_case import CHOICES, QUESTIONS, Case, Question
 from environments.games.scene_paint import sole_mask
 from environments.games.scene_room import SPOTS, TABLE_RADIUS, VIEW_HEIGHT, VIEW_WIDTH
 
+NOTE = (12, 432, 460, 472)
+"""Where a refusal is shown, over the help."""
 VIEW = (12, 12)
 """The view's top left corner."""
 LEFT, RIGHT = 472, 628
@@ -103,7 +105,7 @@ def backdrop() -> Canvas:
     canvas.panel(PLAN, drawing.LINE, 4)
     canvas.panel((left + 2, top + 2, right - 2, bottom - 2), drawing.CARD, 3)
     canvas.disc(*_on_plan(0, 0), TABLE_RADIUS * _PLAN_SCALE, drawing.SHADE)
-    canvas.text(*_on_plan(0, 0), "table", 10, drawing.MUTED, anchor="mm")
+    canvas.text(*_on_plan(0, 0), "table", 12, drawing.MUTED, anchor="mm")
     canvas.text(LEFT, _FORM_TOP - 21, "Your answers (final)", 12, drawing.MUTED)
     for row, question in enumerate(QUESTIONS):
         canvas.text(LEFT, _FORM_TOP + _FORM_STEP * row + 12, _SHORT[question], 13, bold=True, anchor="lm")
@@ -131,27 +133,28 @@ def casebook(canvas: Canvas, case: Case) -> None:
     canvas.text(left + 14, top + 8, "Casebook", 19, bold=True)
     for row, line in enumerate(
         (
-            "Four guests had tea here. One came back in muddy boots, poisoned a cup",
-            "and left by another way. Nobody has changed coat or boots since then.",
+            "Four guests had tea here. One came back in muddy boots, poisoned",
+            "a cup and left by another way. Coat and boots are the same since then.",
             "Coming in, that guest leaned on the wall with the writing hand.",
         )
     ):
-        canvas.text(left + 14, top + 34 + 15 * row, line, 11, drawing.MUTED)
+        canvas.text(left + 10, top + 31 + 15 * row, line, 12, drawing.MUTED)
     for guest, name in enumerate(case.names):
         x = left + 14 + 106 * guest
         canvas.panel((x, top + 84, x + 100, top + 166), drawing.SHADE, 6)
         canvas.text(x + 50, top + 88, name, 14, bold=True, anchor="ma")
         _sole(canvas, case.soles[guest], x + 12, top + 108)
-        canvas.text(x + 44, top + 114, "boot sole", 10, drawing.MUTED)
-        canvas.text(x + 44, top + 132, "writes", 10, drawing.MUTED)
-        canvas.text(x + 44, top + 144, case.hands[guest], 13, bold=True)
+        canvas.text(x + 42, top + 112, "boot sole", 12, drawing.MUTED)
+        canvas.text(x + 42, top + 130, "writes", 12, drawing.MUTED)
+        canvas.text(x + 42, top + 144, case.hands[guest], 13, bold=True)
     for row, (question, words) in enumerate(QUESTIONS.items()):
-        y = top + 174 + 35 * row
+        y = top + 172 + 33 * row
         canvas.text(left + 14, y, words, 12, drawing.TEAL, bold=True)
         for column, option in enumerate(case.options[question]):
-            x = left + 14 + 107 * column
-            canvas.text(x, y + 16, CHOICES[column], 11, drawing.MUTED, bold=True)
-            canvas.text(x + 12, y + 16, option, 10 if question == "order" else 11)
+            across, down = (column % 2, column // 2) if question == "order" else (column / 2, 0)  # orders are long
+            x = left + 14 + round(214 * across)
+            canvas.text(x, y + 15 + 14 * down, CHOICES[column], 12, drawing.MUTED, bold=True)
+            canvas.text(x + 14, y + 15 + 14 * down, option, 12)
 
 
 def plan(canvas: Canvas, spot: str, heading: int, *, close: bool) -> None:

@@ -10,10 +10,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from environments import drawing
-from environments.drawing import BOARD, Canvas
+from environments.drawing import BOARD, SIDEBAR, Canvas
 from environments.env import Frame
 from environments.game import Game, InputEvent
 from environments.games.grid import OPPOSITE, STEPS, Cell, Direction, arrow, distances, neighbour
+from environments.games.notes import Note
+
+
+_NOTE_TICKS = 5
+"""How long a refusal is shown."""
 
 
 class SnakeAction(BaseModel):
@@ -57,6 +62,7 @@ class Snake(Game):
         self.turns = 0
         """Changes of direction so far."""
         self.collision: Literal["", "wall", "body"] = ""
+        self.note = Note()
         self._backdrop: Canvas | None = None
 
     def reset(self, rng: np.random.Generator) -> None:
@@ -67,6 +73,7 @@ class Snake(Game):
         self.heading = self.next_heading = "right"
         self.eaten = self.turns = 0
         self.collision = ""
+        self.note = Note()
         self._place_apple()
 
     def apply(self, action: SnakeAction) -> str | None:
@@ -82,6 +89,7 @@ class Snake(Game):
         """One step of the snake. On a collision it stays where it was."""
         if self.over:
             return
+        self.note.fade()
         self.turns += self.next_heading != self.heading
         self.heading = self.next_heading
         head = neighbour(self.body[0], self.heading)
@@ -139,6 +147,7 @@ class Snake(Game):
             "eaten": self.eaten,
             "turns": self.turns,
             "collision": self.collision,
+            "note": self.note.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -147,6 +156,7 @@ class Snake(Game):
         self.heading, self.next_heading = state["heading"], state["next_heading"]
         self.apple = (state["apple"][0], state["apple"][1]) if state["apple"] else None
         self.eaten, self.turns, self.collision = state["eaten"], state["turns"], state["collision"]
+        self.note = Note(**state["note"])
 
     def draw(self) -> Frame:
         """The board with snake and apple; the figures beside it."""
@@ -159,6 +169,7 @@ class Snake(Game):
         drawing.figure(canvas, 0, "Apples eaten", f"{self.eaten} of {self.target}")
         drawing.figure(canvas, 1, "Snake length", str(len(self.body)))
         drawing.figure(canvas, 2, "Heading", self.heading)
+        self.note.draw(canvas, (SIDEBAR[0], 288, SIDEBAR[2], 328), 12)
         head_y = self._centre(self.body[0])[1]
         if self.won:
             drawing.banner(canvas, "All apples eaten", "The snake is full.", drawing.GREEN, clear_of=head_y)
@@ -169,9 +180,9 @@ class Snake(Game):
 
     def _turn(self, direction: Direction) -> str | None:
         if direction == OPPOSITE[self.heading]:
-            return f"the snake is heading {self.heading} and cannot turn back onto itself"
+            return self.note.tell("the snake cannot turn back", _NOTE_TICKS)
         self.next_heading = direction
-        return None
+        return self.note.tell(None, 0)
 
     def _inside(self, cell: Cell) -> bool:
         return 0 <= cell[0] < self.size and 0 <= cell[1] < self.size

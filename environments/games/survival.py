@@ -13,6 +13,7 @@ from environments.game import Game, InputEvent
 from environments.games import survival_creatures, survival_expert, survival_view
 from environments.games import survival_world as world
 from environments.games.grid import STEPS, Cell, Direction, neighbour
+from environments.games.notes import Note
 from environments.games.survival_clock import DAY_TICKS, DUSK_TICKS
 from environments.games.survival_craft import BY_KEY, MATERIALS, RECIPES, TOOLS, Item, Recipe
 from environments.games.survival_creatures import Creature
@@ -83,6 +84,8 @@ MOST = 9
 _FOOD_TICKS, _WATER_TICKS, _ENERGY_TICKS = 26, 22, 34
 _STARVE_TICKS, _HEAL_TICKS, _SLEEP_TICKS = 10, 14, 3
 _RIPEN_TICKS = 200
+_NOTE_TICKS = 8
+"""How long a refusal is shown."""
 _SIGHT = (5, 4)
 """Cells that are seen to each side of the player: 11 x 9 in all."""
 
@@ -152,6 +155,7 @@ class Survival(Game):
         self.asleep = False
         self.struck = False
         """Whether the last tick hurt; the picture shows it."""
+        self.note = Note()
         self._view = survival_view.View()
 
     def reset(self, rng: np.random.Generator) -> None:
@@ -163,6 +167,7 @@ class Survival(Game):
         self.creatures = survival_creatures.herd(self.tiles, self.player, self.grazers, rng)
         self.ripening, self.clock, self.done = [], 0, []
         self.held, self.asleep, self.struck = None, False, False
+        self.note = Note()
         self._look_around()
 
     @property
@@ -197,6 +202,11 @@ class Survival(Game):
 
     def apply(self, action: Deed) -> str | None:
         """Begin to walk, use or sleep, or craft at once."""
+        if isinstance(action, Wait):
+            return None
+        return self.note.tell(self._begin(action), _NOTE_TICKS)
+
+    def _begin(self, action: Deed) -> str | None:
         match action:
             case Move(direction=direction):
                 self.held = direction
@@ -233,6 +243,7 @@ class Survival(Game):
         if self.over:
             return
         self.clock += 1
+        self.note.fade()
         self.struck, self.asleep = False, self.held == "sleep"
         if self.held == "use":
             if self._useless() is None:
@@ -297,6 +308,7 @@ class Survival(Game):
             "held": self.held,
             "asleep": self.asleep,
             "struck": self.struck,
+            "note": self.note.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -310,6 +322,7 @@ class Survival(Game):
         self.ripening = [(x, y, at) for x, y, at in state["ripening"]]
         self.clock, self.done = state["clock"], list(state["done"])
         self.held, self.asleep, self.struck = state["held"], state["asleep"], state["struck"]
+        self.note = Note(**state["note"])
 
     def draw(self) -> Frame:
         """The cells in view, needs and goods below them, the known map and the menu beside them."""
@@ -379,7 +392,7 @@ class Survival(Game):
     def _craft(self, recipe: Recipe) -> str | None:
         missing = [name for name, count in recipe.cost.items() if self.carried[name] < count]
         if missing:
-            return f"not enough {' and '.join(missing)} for the {recipe.name.lower()}"
+            return f"not enough {', '.join(missing)} for the {recipe.name.lower()}"
         if not self.near(recipe.at):
             return f"the {recipe.name.lower()} is made within two cells of a {recipe.at}"
         if recipe.item in TOOLS and self.carried[recipe.item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ COLUMNS, ROWS = 11, 9
 """Cells in view, the player in the middle."""
 _VIEW_BOTTOM = BOARD[1] + ROWS * CELL
 _MAP_TOP, _MAP_CELL = 58, 3
-_MENU_TOP = 222
+_MENU_TOP, _MENU_STEP, _MENU_RIGHT = 220, 14, 634
 _UNKNOWN: Colour = (52, 56, 66)
 _GLOW = 52
 """Least brightness of the night, in 256ths; around the player it is brighter."""
@@ -36,8 +37,8 @@ _NEED_COLOURS: dict[str, Colour] = {
     "energy": drawing.GREEN,
 }
 _HELP = (
-    "Hold arrows to walk, space to use what is ahead, Z to sleep. Numbers craft.",
-    "Stone and coal take a wood pickaxe, iron a stone one, crystal an iron one.",
+    "Hold arrows to walk, space to use what is ahead, Z to sleep. 1-8 craft.",
+    "Pickaxes: wood for stone and coal, stone for iron, iron for crystal.",
 )
 
 
@@ -58,6 +59,7 @@ class View:
         _draw_goods(canvas, game)
         _draw_map(canvas, game)
         _draw_menu(canvas, game)
+        game.note.draw(canvas, (BOARD[0] + 16, _VIEW_BOTTOM - 42, BOARD[2] - 16, _VIEW_BOTTOM - 6))
         if game.won:
             drawing.banner(canvas, "The beacon burns", "A ship has seen it.", drawing.GREEN, clear_of=BOARD[3])
         elif game.over:
@@ -70,7 +72,7 @@ def _draw_backdrop() -> Canvas:
     left, top, right, bottom = BOARD
     canvas.panel((left - 3, top - 3, right + 3, _VIEW_BOTTOM + 3), drawing.INK, 4)
     for row, text in enumerate(_HELP):
-        canvas.text(left, bottom - 13 + 14 * row, text, 11, drawing.MUTED)
+        canvas.text(left, bottom - 11 + 14 * row, text, 12, drawing.MUTED)
     x, y, right, _ = SIDEBAR
     canvas.text(x, y - 5, "Survival", 26, bold=True)
     canvas.panel((x, y + 31, right, y + 34), drawing.TEAL)
@@ -134,24 +136,27 @@ def _draw_needs(canvas: Canvas, game: Survival) -> None:
     """Four bars of nine marks below the view."""
     for index, (name, colour) in enumerate(_NEED_COLOURS.items()):
         value = getattr(game.needs, name)
-        x, y = BOARD[0] + 112 * index, _VIEW_BOTTOM + 8
-        canvas.text(x, y - 2, f"{name.capitalize()} {value}", 12, drawing.RED if value <= 2 else drawing.INK, bold=True)
+        x, y = BOARD[0] + 112 * index, _VIEW_BOTTOM + 5
+        canvas.text(x, y - 1, f"{name.capitalize()} {value}", 12, drawing.RED if value <= 2 else drawing.INK, bold=True)
         for mark in range(9):
-            box = (x + 11 * mark, y + 14, x + 11 * mark + 9, y + 21)
+            box = (x + 11 * mark, y + 15, x + 11 * mark + 9, y + 21)
             canvas.panel(box, colour if mark < value else drawing.LINE, 2)
 
 
 def _draw_goods(canvas: Canvas, game: Survival) -> None:
-    top = _VIEW_BOTTOM + 34
-    canvas.panel((BOARD[0], top, BOARD[2], top + 30), drawing.CARD, 6)
+    """Each material with its name, and the tools."""
+    top = _VIEW_BOTTOM + 30
+    canvas.panel((BOARD[0], top, BOARD[2], top + 38), drawing.CARD, 6)
     for index, name in enumerate(MATERIALS):
-        x = BOARD[0] + 14 + 52 * index
-        sprites.draw_good(canvas, x, top + 15, name)
+        x = BOARD[0] + 16 + 53 * index
+        sprites.draw_good(canvas, x, top + 12, name)
         count = game.carried[name]
-        canvas.text(x + 14, top + 15, str(count), 14, drawing.INK if count else drawing.LINE, bold=True, anchor="lm")
+        tone = drawing.INK if count else drawing.MUTED
+        canvas.text(x + 14, top + 12, str(count), 14, tone, bold=True, anchor="lm")
+        canvas.text(x + 10, top + 30, name, 12, tone, anchor="mm")
     tools = [name for name in TOOLS if game.carried[name]]
     for index, name in enumerate(tools):
-        sprites.draw_good(canvas, BOARD[0] + 330 + 30 * index, top + 15, name)
+        sprites.draw_good(canvas, BOARD[0] + 342 + 27 * index, top + 19, name)
 
 
 def _draw_map(canvas: Canvas, game: Survival) -> None:
@@ -180,30 +185,40 @@ def _draw_menu(canvas: Canvas, game: Survival) -> None:
     x, y = SIDEBAR[0], _MENU_TOP
     for site, heading in _HEADINGS.items():
         here = game.near(site)
-        canvas.text(x, y, heading, 11, drawing.TEAL if here else drawing.MUTED, bold=True)
-        y += 14
+        canvas.text(x, y, heading, 12, drawing.TEAL if here else drawing.MUTED, bold=True)
+        y += _MENU_STEP
         for recipe in RECIPES.values():
             if recipe.at != site:
                 continue
-            ready = here and all(game.carried[name] >= count for name, count in recipe.cost.items())
             owned = recipe.item in TOOLS and game.carried[recipe.item] > 0
-            tone = drawing.INK if ready and not owned else drawing.MUTED
-            canvas.panel((x, y, x + 15, y + 15), drawing.TEAL if ready and not owned else drawing.LINE, 4)
-            canvas.text(x + 8, y + 8, recipe.key, 11, drawing.CARD, bold=True, anchor="mm")
-            canvas.text(x + 20, y, recipe.name, 11, tone, bold=ready)
-            cost = "in the bag" if owned else ", ".join(f"{count} {name}" for name, count in recipe.cost.items())
-            for line in _wrapped(cost):
-                y += 11
-                canvas.text(x + 20, y + 1, line, 10, drawing.MUTED)
-            y += 11
+            ready = here and not owned and all(game.carried[name] >= count for name, count in recipe.cost.items())
+            canvas.panel((x, y + 1, x + 14, y + 14), drawing.TEAL if ready else drawing.LINE, 4)
+            tone = drawing.CARD if ready else drawing.INK
+            canvas.text(x + 7, y + 8, recipe.key, 12, tone, bold=True, anchor="mm")
+            canvas.text(x + 18, y, recipe.name, 12, drawing.INK if ready else drawing.MUTED)
+            lines = _cost_lines(recipe.name, "in the bag" if owned else _cost(recipe.cost))
+            for row, line in enumerate(lines):
+                y += _MENU_STEP * (row > 0)
+                canvas.text(_MENU_RIGHT, y, line, 12, drawing.MUTED, anchor="ra")
+            y += _MENU_STEP
 
 
-def _wrapped(cost: str) -> list[str]:
-    """The cost in lines of at most 22 characters."""
+def _cost(cost: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in cost.items())
+
+
+@cache
+def _cost_lines(name: str, cost: str) -> tuple[str, ...]:
+    """The cost beside the name, if it fits there (else an empty first line), or below it."""
+    beside = drawing.font(12).getlength(f"{name}  {cost}") <= _MENU_RIGHT - SIDEBAR[0] - 18
+    return (cost,) if beside else ("", *_wrapped(cost, _MENU_RIGHT - SIDEBAR[0] - 6))
+
+
+def _wrapped(cost: str, width: int) -> list[str]:
     lines = [""]
     for part in cost.split(", "):
         longer = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(longer) > 22:
+        if drawing.font(12).getlength(longer) > width:
             lines.append(part)
         else:
             lines[-1] = longer

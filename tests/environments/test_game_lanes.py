@@ -55,6 +55,12 @@ def act(target, **action):
     return reason
 
 
+def pause(target):
+    """The time of one action, in which nothing is done."""
+    target.tick()
+    target.release()
+
+
 def mouse(target, path, button="left"):
     """Press at the first point, go on to the last, one tick, release there; the refusal."""
     (x, y), (to_x, to_y) = path[0], path[-1]
@@ -76,12 +82,14 @@ def after(sand, steps):
     return sand
 
 
-def test_waves_are_whole_in_order_and_spread_over_the_lanes():
+def test_waves_are_whole_in_order_and_each_comes_in_a_few_lanes():
+    """So that where to stand is another question with every seed and every wave."""
     for seed in range(30):
         coming = schedule(np.random.default_rng(seed), SIZES, 50, 80)
         assert [sum(one.wave == wave for one in coming) for wave in range(4)] == list(SIZES)
         assert all(a.step <= b.step and a.wave <= b.wave for a, b in pairwise(coming))
-        assert {one.lane for one in coming} == set(range(LANES))
+        lanes = [{one.lane for one in coming if one.wave == wave} for wave in range(4)]
+        assert [len(some) for some in lanes] == [2, 2, 3, 3]
         assert [one.kind for one in coming].count("king") == 1 and coming[-1].kind == "king"
         assert all(one.kind == "crab" for one in coming if one.wave == 0)
 
@@ -174,17 +182,17 @@ def test_jelly_stings_neighbouring_lanes_and_geyser_bursts_once():
 def test_crab_that_arrives_takes_a_flag_and_the_last_flag_ends_the_game():
     target = game()
     target.beach.crabs = [Crab("crab", lane, CASTLE + 10, 80, 0) for lane in range(2)]
-    act(target, do="wait", ms=400)
+    pause(target)
     assert target.beach.flags == 1 and not target.over and target.score() == 0
     target.beach.crabs = [Crab("crab", 0, CASTLE + 10, 80, 0)]
-    act(target, do="wait", ms=400)
+    pause(target)
     assert target.over and not target.won and "all-waves" not in target.reached()
 
 
 def test_waves_are_over_when_their_crabs_are_gone():
     target = game(sizes=(1, 1), first=1, gap=10)
     target.beach.schedule = [Coming(1, 0, 0, "crab"), Coming(11, 1, 0, "crab")]
-    act(target, do="wait", ms=400)
+    pause(target)
     assert target.waves_over == 0
     target.beach.crabs[0].health = 0
     target.beach.advance(RNG)
@@ -246,7 +254,7 @@ def test_drags_that_mean_nothing_place_nothing():
     ):
         one, other = game(), game()
         assert mouse(one, path, button) is None
-        act(other, do="wait", ms=0)
+        pause(other)
         assert one.state() == other.state() and not one.beach.defenders
 
 
@@ -281,3 +289,30 @@ def test_hostile_actions_are_refused_by_the_schema(make_env, junk):
 def test_parameters_that_make_no_game_are_refused(params):
     with pytest.raises(ValueError, match="expected"):
         Lanes(**params)
+
+
+def test_refusal_is_on_the_screen_for_two_seconds():
+    target, quiet = game(), game()
+    assert act(target, do="gather") == "no pearl lies on the beach"
+    pause(quiet)
+    assert not np.array_equal(target.draw()[445:477], quiet.draw()[445:477])
+    act(target, do="wait", ms=2000)
+    act(quiet, do="wait", ms=2000)
+    assert np.array_equal(target.draw(), quiet.draw()) and target.state() == quiet.state()
+
+
+def test_remembered_moves_of_one_seed_do_not_hold_the_others():
+    first = game(seed=0)
+    moves = []
+    while not first.over:
+        moves.append(first.expert())
+        act(first, **moves[-1])
+    assert first.won
+    scores = []
+    for seed in range(1, 16):
+        other = game(seed)
+        for move in moves:
+            if not other.over:
+                act(other, **move)
+        scores.append(other.score())
+    assert np.mean(scores) < 50

@@ -198,3 +198,26 @@ def test_parameters_are_checked():
         Metro(stations=13)
     with pytest.raises(ValueError, match="day_s"):
         Metro(day_s=0)
+
+
+def test_refusal_is_on_the_screen_for_two_seconds(game):
+    quiet = game.draw()
+    assert connect(game, ["AA"]) == [SAME_STATION]
+    assert not np.array_equal(game.draw(), quiet)
+    game.note.fade()
+    assert game.note.text
+    for _ in range(20):
+        game.note.fade()
+    assert np.array_equal(game.draw(), quiet)
+
+
+def test_letters_are_drawn_anew_for_every_city_and_survive_a_restore():
+    """A remembered list of tracks must not fit another city."""
+    game, twin = Metro(), Metro()
+    names = set()
+    for seed in range(6):
+        game.reset(np.random.default_rng(seed))
+        names.add(game.city.letters)
+        assert sorted(game.city.letters) == list(LETTERS)
+    twin.load(game.state())
+    assert len(names) == 6 and twin.city.letters == game.city.letters

@@ -182,7 +182,7 @@ def test_keys_do_what_the_menu_says(game):
     assert [BY_KEY[key].item for key in "12345678"] == list(RECIPES)
     assert game.on_input(InputEvent("key_down", key="1")) is None
     assert world.tile(game.tiles, (21, 20)) == world.WORKBENCH
-    assert "not enough wood and stone" in game.on_input(InputEvent("key_down", key="4"))
+    assert "not enough wood, stone" in game.on_input(InputEvent("key_down", key="4"))
     assert not any(letter.isdigit() for letter in game.on_input(InputEvent("key_down", key="8")))
     assert game.on_input(InputEvent("key_down", key="9")) is None
 

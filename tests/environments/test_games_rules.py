@@ -67,10 +67,11 @@ def test_snake_refuses_to_turn_back_and_goes_straight_on(make_env):
     start = env.snapshot()
     *_, info = env.step({"turn": "left"})
     assert "cannot turn back" in info["illegal"]
-    refused = env.state_hash()
+    refused, told = env.game.body, env.render()
     env.restore(start)
     *_, info = env.step({"turn": "straight"})
-    assert info["illegal"] is None and env.state_hash() == refused
+    assert info["illegal"] is None and env.game.body == refused
+    assert not np.array_equal(env.render(), told), "the refusal is on the screen"
 
 
 def test_snake_two_quick_keys_cannot_turn_it_round():

@@ -121,7 +121,7 @@ register(
             ),
             Milestone("all-waves", "All waves are over, and the game says that the castle stands.", after=("wave-3",)),
         ),
-        max_steps=160,
+        max_steps=220,
         params={"game": "environments.games.lanes:Lanes", "sizes": (4, 6, 8, 10), "first": 50, "gap": 80, "pools": 4},
         category="real-time-linear",
         tier="medium",

@@ -27,7 +27,7 @@ register(
             ("three-quarters", "At least 60 passengers are delivered."),
             ("target", "80 passengers are delivered, and the game says so."),
         ),
-        max_steps=170,
+        max_steps=300,
         params={"game": "environments.games.metro:Metro", "target": 80, "stations": 9, "tunnels": 4},
         category="real-time-nonlinear",
         tier="easy",
