@@ -14,6 +14,7 @@ from environments.games.deck_battle import HAND_LIMIT, MAX_HP, PLAYER, Battle, F
 from environments.games.deck_cards import CARDS, REWARDS, STARTERS
 from environments.games.deck_enemies import KINDS, ROAD
 from environments.games.deck_expert import best_camp, best_card, best_play
+from environments.games.deck_words import changes, moves_of
 
 FIGHTS = len(ROAD)
 CAMPS = (2, FIGHTS - 1)
@@ -22,6 +23,7 @@ BREATHER, REST = 6, 20
 """HP that come back after a fight, and by a rest."""
 OPTIONS = 4
 """What one chooses from: three cards and one thing more."""
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _SHARES = (10.0, 14.0, 18.0, 22.0, 28.0)
 """Points for each fight; what is missing to 100 is for the HP left."""
 
@@ -34,8 +36,8 @@ class PlayCard(_Choice):
     """Play a card of the hand."""
 
     do: Literal["play"]
-    card: int = Field(ge=0, lt=HAND_LIMIT, description="place in the hand, 0 is the leftmost")
-    target: int | None = Field(default=None, ge=0, le=1, description="enemy, 0 is the left one; null for no target")
+    card: int = Field(ge=1, le=HAND_LIMIT, description="the number on the card, 1 is the leftmost")
+    target: Literal["left", "right"] | None = Field(default=None, description="which enemy; null for no target")
 
 
 class EndTurn(_Choice):
@@ -48,16 +50,16 @@ class Choose(_Choice):
     """Between fights: take one of the four things offered."""
 
     do: Literal["choose"]
-    option: int = Field(ge=0, lt=OPTIONS, description="0 is the leftmost")
+    option: int = Field(ge=1, le=OPTIONS, description="the number on it, 1 is the leftmost")
 
 
 class DeckAction(RootModel[Annotated[PlayCard | EndTurn | Choose, Field(discriminator="do")]]):
     """Play a card, end the turn, or choose one of four things between the fights.
 
-    play: `card` is the place in the hand (0 is the leftmost), `target` the enemy (0 left, 1 right); cards that need
-    no target ignore it, and with one enemy it may be left out. end_turn: the enemies act. choose: `option` 0 to 3,
-    from left to right. What cannot be done is refused, and nothing changes.
-    Examples: {"do": "play", "card": 2, "target": 0}, {"do": "end_turn"}, {"do": "choose", "option": 1}
+    play: `card` is the number on the card (1 is the leftmost), `target` the "left" or the "right" enemy; cards that
+    need no target ignore it, and with one enemy it may be left out. end_turn: the enemies act. choose: `option` 1 to
+    4, from left to right. What cannot be done is refused, and nothing changes.
+    Examples: {"do": "play", "card": 2, "target": "left"}, {"do": "end_turn"}, {"do": "choose", "option": 1}
     """
 
 
@@ -93,28 +95,46 @@ class Lamplighter(Game):
         """Place in the hand where the mouse button went down."""
         self.pressed: tuple[int, int] | None = None
         """Where the mouse button went down, elsewhere."""
+        self.said = ""
+        """What the last action did, as the picture tells it."""
+        self.refused = False
+        """Whether it was refused."""
 
     def reset(self, rng: np.random.Generator) -> None:
         """The starting deck, and the first fight."""
         self.rng = rng
         self.deck, self.fight = list(STARTERS), 0
         self.acted, self.held, self.pressed = False, None, None
+        self.said, self.refused = "A run of five fights begins.", False
         self._start_fight(Fighter(PLAYER, self.start_hp, MAX_HP))
 
     def apply(self, action: PlayCard | EndTurn | Choose) -> str | None:
         """Play, end the turn, or choose."""
         self.acted = True
+        refusal = self._carry_out(action)
+        self.refused = refusal is not None
+        if refusal is not None:
+            self.said = f"Refused: {refusal}."
+        return refusal
+
+    def _carry_out(self, action: PlayCard | EndTurn | Choose) -> str | None:
         if isinstance(action, Choose):
-            return self._choose(action.option)
+            return self._choose(action.option - 1)
         if self.phase != "fight":
             return "there is no fight now: choose one of the things offered"
+        before = self.battle.copy()
         if isinstance(action, PlayCard):
-            refusal = self.battle.play(action.card, action.target)
+            target = None if action.target is None else _SIDES.index(action.target)
+            refusal = self.battle.play(action.card - 1, target)
+            if refusal is not None:
+                return refusal
+            card = CARDS[before.hand[action.card - 1]]
+            self.said = f"{card.name}: {changes(before, self.battle)}"
         else:
-            refusal = None
             self._end_turn()
+            self.said = f"{moves_of(before)}: {changes(before, self.battle, block=False)}"
         self._note()
-        return refusal
+        return None
 
     def on_input(self, event: InputEvent) -> str | None:
         """Drag or click a card, click the button or an offer; the keys 1 to 6 and E do the same."""
@@ -136,24 +156,25 @@ class Lamplighter(Game):
             return self.apply(EndTurn(do="end_turn"))
         if key not in tuple("123456"):
             return None
-        number = int(key) - 1
+        number = int(key)
         if self.phase == "fight":
             return self.apply(PlayCard(do="play", card=number))
-        return self.apply(Choose(do="choose", option=number)) if number < OPTIONS else None
+        return self.apply(Choose(do="choose", option=number)) if number <= OPTIONS else None
 
     def _on_mouse(self, pressed: tuple[int, int], held: int | None, x: int, y: int) -> str | None:
         """A click is a drag that ends where it began."""
         if held is not None:
             if view.hand_place(x, y) == held:
-                return self.apply(PlayCard(do="play", card=held))
+                return self.apply(PlayCard(do="play", card=held + 1))
             if not view.in_battle(x, y):
                 return None  # dropped back
-            return self.apply(PlayCard(do="play", card=held, target=view.enemy_place(x, y)))
+            place = view.enemy_place(x, y)
+            return self.apply(PlayCard(do="play", card=held + 1, target=None if place is None else _SIDES[place]))
         if view.on_end_turn(*pressed) and view.on_end_turn(x, y):
             return self.apply(EndTurn(do="end_turn"))
         option = view.option_place(x, y)
         if option is not None and view.option_place(*pressed) == option:
-            return self.apply(Choose(do="choose", option=option))
+            return self.apply(Choose(do="choose", option=option + 1))
         return None
 
     def tick(self) -> None:
@@ -196,20 +217,23 @@ class Lamplighter(Game):
         """The best play of the turn, or the best thing on offer."""
         if self.phase == "reward":
             option = best_card(self.options, self.deck)
-            return {"do": "choose", "option": OPTIONS - 1 if option is None else option}
+            return {"do": "choose", "option": OPTIONS if option is None else option + 1}
         if self.phase == "camp":
             option = best_camp(self.options, self.battle.player.hp, MAX_HP)
-            return {"do": "choose", "option": OPTIONS - 1 if option is None else option}
+            return {"do": "choose", "option": OPTIONS if option is None else option + 1}
         play = None if self.over else best_play(self.battle)
-        return {"do": "end_turn"} if play is None else {"do": "play", "card": play.card, "target": play.target}
+        if play is None:
+            return {"do": "end_turn"}
+        return {"do": "play", "card": play.card + 1, "target": None if play.target is None else _SIDES[play.target]}
 
     def gestures(self, action: dict[str, Any]) -> list[dict[str, Any]]:
         """A drag of the card onto its target, or one click."""
         if action["do"] == "play":
-            x, y = view.hand_centre(action["card"])
-            to_x, to_y = view.target_centre(action.get("target"))
+            x, y = view.hand_centre(action["card"] - 1)
+            target = action.get("target")
+            to_x, to_y = view.target_centre(None if target is None else _SIDES.index(target))
             return [{"verb": "drag", "x": x, "y": y, "to_x": to_x, "to_y": to_y}]
-        x, y = view.END_TURN_CENTRE if action["do"] == "end_turn" else view.option_centre(action["option"])
+        x, y = view.END_TURN_CENTRE if action["do"] == "end_turn" else view.option_centre(action["option"] - 1)
         return [{"verb": "click", "x": x, "y": y}]
 
     def state(self) -> dict[str, Any]:
@@ -221,6 +245,8 @@ class Lamplighter(Game):
             "options": list(self.options),
             "damage_share": self.damage_share,
             "battle": self.battle.state(),
+            "said": self.said,
+            "refused": self.refused,
             "acted": self.acted,
             "held": self.held,
             "pressed": None if self.pressed is None else list(self.pressed),
@@ -231,6 +257,7 @@ class Lamplighter(Game):
         self.deck, self.fight, self.phase = list(state["deck"]), state["fight"], state["phase"]
         self.options, self.damage_share = list(state["options"]), state["damage_share"]
         self.battle = Battle.of(state["battle"], self._shuffle)
+        self.said, self.refused = str(state["said"]), bool(state["refused"])
         self.acted, self.held = state["acted"], state["held"]
         self.pressed = None if state["pressed"] is None else (state["pressed"][0], state["pressed"][1])
 
@@ -245,6 +272,8 @@ class Lamplighter(Game):
             deck=tuple(self.deck),
             rest=REST,
             won=self.won,
+            said=self.said,
+            refused=self.refused,
         )
         return view.draw(scene)
 
@@ -299,8 +328,10 @@ class Lamplighter(Game):
         if self.phase in ("reward", "camp") and len(self.options) <= option < OPTIONS - 1:
             return "nothing is offered in that place"
         if self.phase == "reward":
+            self.said = "No card is taken."
             if option < len(self.options):
                 self.deck.append(self.options[option])
+                self.said = f"{CARDS[self.options[option]].name} is in your deck now."
             if self.fight in CAMPS:
                 self._make_camp()
                 return None
@@ -308,8 +339,10 @@ class Lamplighter(Game):
             if option < len(self.options):
                 place = self.deck.index(self.options[option])
                 self.deck[place] = f"{self.deck[place]}+"
+                self.said = f"{CARDS[self.options[option]].name} is sharpened."
             else:
                 self.battle.player.hp = min(MAX_HP, self.battle.player.hp + REST)
+                self.said = "You have rested."
         else:
             return "there is nothing to choose now: this is a fight"
         self._start_fight(self.battle.player)

@@ -74,7 +74,7 @@ def describe(card: Card, might: int = 0, weak: bool = False, block: int | None =
     elif card.damage or card.bash:
         hit = might + (block or 0 if card.bash else card.damage)
         lines.append(f"Deal {hit * 3 // 4 if weak else hit}" + (f" x {card.times}" if card.times > 1 else ""))
-        lines += ["(your block)"] if card.bash else []
+        lines += ["your block"] if card.bash else []
     if card.target == "all":
         lines.append("to all foes" if card.damage else "All foes:")
     for label, amount in (
@@ -90,5 +90,5 @@ def describe(card: Card, might: int = 0, weak: bool = False, block: int | None =
         if amount:
             lines.append(f"{label}{amount}" if label.endswith("+") else f"{label} {amount}")
     if card.once:
-        lines.append("Once a fight")
+        lines.append("Used up")  # as the pile is called that it goes to
     return lines

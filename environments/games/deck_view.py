@@ -15,11 +15,11 @@ from environments.games.deck_enemies import KINDS
 from environments.games.deck_sprites import draw_fighter, draw_icon
 
 BATTLE: Box = (12, 40, 628, 284)
-_HAND_TOP, _HAND_BOTTOM = 318, 474
+_HAND_TOP, _HAND_BOTTOM = 334, 476
 _CARD_WIDTH, _CARD_PITCH = 84, 88
-_SIDE: Box = (546, 318, 628, 474)
-_END_TURN: Box = (546, 364, 628, 404)
-END_TURN_CENTRE = (587, 384)
+_SIDE: Box = (546, 334, 628, 476)
+_END_TURN: Box = (546, 370, 628, 408)
+END_TURN_CENTRE = (587, 389)
 _PLAYER_X, _ENEMY_X = 112, (322, 522)
 _ENEMY_EDGES = (222, 422, 628)
 """Where the places of the two enemies begin and end."""
@@ -33,8 +33,8 @@ _PALE: Colour = (226, 226, 236)
 _TINTS: dict[str, Colour] = {"attack": (186, 64, 52), "guard": drawing.BLUE, "power": (140, 96, 10)}
 
 _LEGEND = (
-    "Block stops damage until your next turn.  Might: more damage a hit.  Weak: hits do a quarter less.",
-    "Exposed: takes half as much again.  Burn: loses that many HP a turn.  All but Might wane by one a turn.",
+    "Block stops damage until your next turn. Might: hits do more. Weak: hits do a quarter less.",
+    "Exposed: hits on it do half more. Burn: HP lost each turn. All but Might wane by one a turn.",
 )
 
 
@@ -51,6 +51,9 @@ class Scene(NamedTuple):
     rest: int
     """HP that a rest gives."""
     won: bool
+    said: str
+    """What the last action did, or why it was refused."""
+    refused: bool
 
 
 def hand_place(x: int, y: int) -> int | None:
@@ -101,6 +104,7 @@ def draw(scene: Scene) -> Frame:
     """The picture, (480, 640, 3) uint8."""
     canvas = _backdrop().copy()
     canvas.text(628, 9, f"Fight {scene.fight} of {scene.fights}", 17, bold=True, anchor="ra")
+    _draw_said(canvas, scene)
     if scene.phase in ("reward", "camp"):
         _draw_offer(canvas, scene)
         _draw_deck(canvas, scene.deck)
@@ -122,15 +126,23 @@ def draw(scene: Scene) -> Frame:
 def _backdrop() -> Canvas:
     canvas = Canvas()
     canvas.text(12, 5, "Lamplighter", 25, bold=True)
-    canvas.text(348, 14, "Drag a card onto its target, or click it. Keys 1-6, E.", 11, MUTED, anchor="ma")
+    canvas.text(348, 14, "Drag a card onto its target, or click it. Keys 1-6, E.", 12, MUTED, anchor="ma")
     for row, line in enumerate(_LEGEND):
-        canvas.text(14, 287 + 14 * row, line, 11, MUTED)
+        canvas.text(14, 302 + 14 * row, line, 12, MUTED)
     canvas.panel(BATTLE, _NIGHT, 10)
     canvas.panel((BATTLE[0], 176, BATTLE[2], BATTLE[3]), _GROUND, 10)
     canvas.panel((BATTLE[0], 176, BATTLE[2], 190), _GROUND)
     for x, y in ((24, 100), (172, 116), (174, 84), (246, 110), (424, 100), (440, 132), (614, 96), (616, 148)):
         canvas.disc(x, y, 1.5, (150, 156, 186))
     return canvas
+
+
+def _draw_said(canvas: Canvas, scene: Scene) -> None:
+    """What the last action did, below the battle; cut with dots where both enemies do much at once."""
+    line = scene.said
+    while drawing.font(13).getlength(line) > BATTLE[2] - 14:
+        line = f"{line.rstrip('… ').rsplit(' ', 1)[0]} …"
+    canvas.text(14, 286, line, 13, drawing.RED if scene.refused else drawing.DEEP_TEAL)
 
 
 def _draw_fighter(canvas: Canvas, x: int, fighter: Fighter, name: str, player: Fighter | None) -> None:
@@ -204,25 +216,25 @@ def _draw_card(canvas: Canvas, box: Box, card: Card, lines: list[str], *, afford
     canvas.panel((left + 3, top + 44, right - 3, bottom - 3), CARD, 6)
     canvas.disc(left + 15, top + 14, 11, PAPER)
     canvas.text(left + 15, top + 14, str(card.cost), 15, INK if affordable else MUTED, bold=True, anchor="mm")
-    canvas.text(right - 7, top + 14, key, 11, CARD if affordable else MUTED, anchor="rm")
+    canvas.text(right - 7, top + 14, key, 12, CARD if affordable else MUTED, anchor="rm")
     canvas.fitted(middle, top + 34, card.name, 14, right - left - 8, CARD if affordable else MUTED)
     for row, line in enumerate(lines):
         canvas.fitted(middle, top + 58 + 17 * row, line, 13, right - left - 8, INK if affordable else MUTED)
     aim = {"enemy": "one enemy", "all": "all enemies", "self": "yourself"}[card.target]
-    canvas.text(middle, bottom - 14, aim, 11, MUTED, anchor="mm")
+    canvas.text(middle, bottom - 14, aim, 12, MUTED, anchor="mm")
 
 
 def _draw_side(canvas: Canvas, battle: Battle) -> None:
-    canvas.disc(587, 340, 21, drawing.GOLD if battle.energy else LINE)
-    canvas.text(587, 336, f"{battle.energy}/{ENERGY}", 16, INK, bold=True, anchor="mm")
-    canvas.text(587, 350, "energy", 9, INK, anchor="mm")
+    canvas.text(_SIDE[0], 350, "Energy", 12, MUTED, anchor="lm")
+    canvas.disc(609, 350, 18, drawing.GOLD if battle.energy else LINE)
+    canvas.text(609, 350, f"{battle.energy}/{ENERGY}", 15, INK, bold=True, anchor="mm")
     canvas.panel(_END_TURN, drawing.TEAL, 8)
     canvas.text(*END_TURN_CENTRE, "End turn", 15, CARD, bold=True, anchor="mm")
     for row, (label, amount) in enumerate(
         (("Turn", battle.turn), ("To draw", len(battle.draw_pile)), ("Discarded", len(battle.discard)),
          ("Used up", len(battle.gone)))
     ):  # fmt: skip
-        y = 416 + 17 * row
+        y = 419 + 16 * row
         canvas.text(_SIDE[0], y, label, 12, MUTED, anchor="lm")
         canvas.text(_SIDE[2], y, str(amount), 13, INK, bold=True, anchor="rm")
 
@@ -246,29 +258,27 @@ def _draw_offer(canvas: Canvas, scene: Scene) -> None:
             words = ("Rest", f"+{scene.rest} HP") if camp else ("No card", "leave them")
             canvas.text(left + _OPTION_WIDTH // 2, 168, words[0], 20, INK, bold=True, anchor="mm")
             canvas.text(left + _OPTION_WIDTH // 2, 196, words[1], 15, MUTED, anchor="mm")
-            canvas.text(box[2] - 7, _OPTION_TOP + 14, str(place + 1), 11, MUTED, anchor="rm")
+            canvas.text(box[2] - 7, _OPTION_TOP + 14, str(place + 1), 12, MUTED, anchor="rm")
 
 
 def _sharpening(before: Card, after: Card) -> list[str]:
     """What a card does once it is sharpened, and what it does now."""
     costs = [f"Costs {card.cost}" if before.cost != after.cost else "" for card in (after, before)]
     lines = [*describe(after), costs[0], "instead of", *describe(before), costs[1]]
-    return [line for line in lines if line and not line.startswith("Once")]
+    return [line for line in lines if line and line != "Used up"]
 
 
 def _draw_deck(canvas: Canvas, deck: tuple[str, ...]) -> None:
-    canvas.text(14, 322, f"Your deck: {len(deck)} cards.  Click what you choose, or press 1 to 4.", 15, bold=True)
+    canvas.text(14, 340, f"Your deck: {len(deck)} cards.  Click what you choose, or press 1 to 4.", 15, bold=True)
     for index, (name, count) in enumerate(sorted(Counter(deck).items())):
-        x, y = 14 + 206 * (index % 3), 350 + 21 * (index // 3)
+        x, y = 14 + 206 * (index % 3), 368 + 21 * (index // 3)
         card = CARDS[name]
         canvas.text(x, y, f"{count} x {card.name}", 14, INK, bold=True)
         canvas.text(x + 112, y + 1, f"costs {card.cost}", 13, MUTED)
 
 
 def _draw_end(canvas: Canvas, scene: Scene) -> None:
-    canvas.panel((170, 96, 470, 200), CARD, 16)
-    canvas.panel((172, 98, 468, 198), drawing.GREEN if scene.won else drawing.RED, 14)
     headline = "The road is lit" if scene.won else "Your lamp is out"
     detail = f"HP left: {scene.battle.player.hp}." if scene.won else f"Beaten in fight {scene.fight}."
-    canvas.fitted(320, 134, headline, 30, 280, CARD)
-    canvas.text(320, 172, detail, 17, CARD, anchor="mm")
+    tint = drawing.GREEN if scene.won else drawing.RED
+    drawing.banner(canvas, headline, detail, tint, clear_of=BATTLE[3], board=BATTLE)

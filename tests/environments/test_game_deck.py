@@ -46,7 +46,7 @@ def to_offer(run):
         enemy.hp = 1
     while run.phase == "fight":
         run.battle.hand, run.battle.energy = ["jab"], 3
-        act(run, do="play", card=0, target=run.battle.living[0])
+        act(run, do="play", card=1, target=("left", "right")[run.battle.living[0]])
 
 
 def test_might_adds_weak_takes_a_quarter_exposed_adds_a_half():
@@ -128,6 +128,18 @@ def test_what_cannot_be_played_is_refused_and_changes_nothing(place, target, ene
     assert battle.state() == before
 
 
+def test_the_picture_says_what_the_last_action_did_or_why_it_was_refused():
+    run = game()
+    run.battle = fight("jab", "guard", enemies=("rat",), hp=30)
+    act(run, do="play", card=1, target="left")
+    assert run.said == "Jab: Marsh Rat -6 HP." and not run.refused
+    said = run.draw()
+    act(run, do="play", card=6)
+    assert run.refused and "no card" in run.said and not np.array_equal(run.draw(), said)
+    act(run, do="end_turn")
+    assert run.said == "Marsh Rat (Bite): you -8 HP." and not run.refused
+
+
 def test_a_card_shows_the_damage_that_it_does_now():
     """Might, weak and block of the player are in the figure, and the figure is what an enemy loses."""
     for name in ("jab", "lunge", "bash"):
@@ -166,11 +178,11 @@ def test_a_won_fight_offers_three_cards_or_none():
     to_offer(run)
     assert run.phase == "reward" and len(set(run.options)) == 3 and run.score() == 10.0
     offered = run.options[1]
-    assert "fight now" in act(run, do="end_turn") and "fight now" in act(run, do="play", card=0)
-    assert act(run, do="choose", option=1) is None
+    assert "fight now" in act(run, do="end_turn") and "fight now" in act(run, do="play", card=1)
+    assert act(run, do="choose", option=2) is None
     assert run.deck == [*STARTERS, offered] and run.phase == "fight"
     to_offer(run)
-    assert act(run, do="choose", option=OPTIONS - 1) is None and len(run.deck) == 10
+    assert act(run, do="choose", option=OPTIONS) is None and len(run.deck) == 10
     assert run.phase == "camp"
 
 
@@ -178,15 +190,15 @@ def test_a_camp_sharpens_one_card_or_gives_hp():
     run = game(1)
     for _ in range(2):
         to_offer(run)
-        act(run, do="choose", option=OPTIONS - 1)
+        act(run, do="choose", option=OPTIONS)
     twin = game(1)
     twin.load(run.state())
     twin.rng = np.random.default_rng(0)
     name = run.options[0]
-    act(run, do="choose", option=0)
+    act(run, do="choose", option=1)
     assert run.deck.count(f"{name}+") == 1 and len(run.deck) == len(STARTERS)
     twin.battle.player.hp = 20
-    act(twin, do="choose", option=OPTIONS - 1)
+    act(twin, do="choose", option=OPTIONS)
     assert twin.battle.player.hp == 40 and twin.deck == list(STARTERS)
 
 
@@ -196,7 +208,7 @@ def test_the_run_is_won_with_the_boss_and_lost_without_hp():
         assert run.fight == number and not run.over
         to_offer(run)
         while run.phase in ("reward", "camp"):
-            act(run, do="choose", option=OPTIONS - 1)
+            act(run, do="choose", option=OPTIONS)
     assert run.won and run.over and run.score() == pytest.approx(92 + 8 * run.battle.player.hp / MAX_HP)
     run = game(2)
     while not run.over:
@@ -247,7 +259,7 @@ def test_a_good_player_mostly_wins_and_a_random_one_gets_nowhere():
 def test_clicks_and_drags_mean_what_the_semantic_actions_mean(make_env):
     """A drag to an enemy, a drag to oneself, a click on the card, a key: all play the card."""
     semantic, gui = make_env("games/deck-v1", seed=3), Lamplighter()
-    semantic.step({"do": "play", "card": 1, "target": None})
+    semantic.step({"do": "play", "card": 2, "target": None})
     for events in (
         [("button_down", view.hand_centre(1)), ("button_up", view.target_centre(None))],
         [("button_down", view.hand_centre(1)), ("button_up", view.hand_centre(1))],
@@ -302,9 +314,10 @@ def test_places_on_the_picture_are_apart():
 def test_hostile_actions_and_bad_parameters_are_refused(make_env):
     env = make_env("games/deck-v1", seed=0)
     for junk in (
-        {"do": "play", "card": 6},
-        {"do": "play", "card": -1, "target": 0},
-        {"do": "play", "card": 0, "target": 2},
+        {"do": "play", "card": 7},
+        {"do": "play", "card": 0, "target": "left"},
+        {"do": "play", "card": 1, "target": 0},
+        {"do": "choose", "option": 5},
         {"do": "choose"},
         {"do": "cheat", "card": 0},
         {"do": "end_turn", "twice": True},
