@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from agents.agent import Agent, Briefing, Decision
 from environments.actions import Action
 from environments.env import ArenaEnv
+from environments.task import NO_EXPERT, ActionSpace, Task
 
 
 class RandomAgent(Agent):
@@ -29,6 +30,10 @@ class ExpertAgent(Agent):
     name = "scripted"
     privileged = True
     instrument = "ceiling: the scripted expert, who sees the engine's state"
+
+    def unfit(self, task: Task, space: ActionSpace) -> str | None:
+        """Some programs of others have no expert."""
+        return without_expert(self, task)
 
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Ask the expert."""
@@ -68,6 +73,10 @@ class CalibratedAgent(Agent):
     Options = CalibratedOptions
     options: CalibratedOptions
 
+    def unfit(self, task: Task, space: ActionSpace) -> str | None:
+        """Some programs of others have no expert."""
+        return without_expert(self, task)
+
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Follow the expert or draw a random valid action; `notes["followed_expert"]` says which."""
         # The expert is asked in either case, so that it plans the same ahead in play and in replay.
@@ -82,6 +91,11 @@ class CalibratedAgent(Agent):
         """Ask the expert as `decide` did; nothing else is remembered."""
         world(self.briefing).expert_action()
         super().replay(observation, decision)
+
+
+def without_expert(agent: Agent, task: Task) -> str | None:
+    """Why a player that asks the scripted expert cannot play a task, or None."""
+    return f"agent {agent.name!r} asks the scripted expert, and {task.id} has none" if NO_EXPERT in task.tags else None
 
 
 def world(briefing: Briefing) -> ArenaEnv:

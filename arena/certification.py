@@ -25,7 +25,7 @@ import environments
 from environments.certificates import Certificate, shipped
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
-from environments.task import ActionSpace, Task
+from environments.task import IRREVERSIBLE, ActionSpace, Task
 
 SEEDS = (0, 1)
 STEPS = 60
@@ -81,6 +81,8 @@ def certify(task: Task, *, seeds: Sequence[int] = SEEDS, steps: int = STEPS) -> 
         seeds: the episodes to play.
         steps: of each episode, at most.
     """
+    if IRREVERSIBLE in task.tags:
+        return Certification(task.id, skipped="it is somebody else's program, which cannot be brought back to a moment")
     space = next((space for space in (ActionSpace.SEMANTIC, ActionSpace.NATIVE) if space in task.spaces), None)
     if space is None:
         return Certification(task.id, skipped="it has neither a semantic nor a native space to be replayed behind")

@@ -22,7 +22,7 @@ from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
 from environments.errors import UnknownTask
 from environments.robots.faults import Fault
-from environments.task import ActionSpace, Task
+from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task
 
 _Strict = ConfigDict(extra="forbid", frozen=True)
 
@@ -363,6 +363,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
         for i, condition in enumerate(block.conditions):
             if condition.fault is not None:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
+            yield from _check_world(f"{at}conditions[{i}]", condition, block)
         yield from _check_rows(f"{at}conditions", block, rows)
 
 
@@ -416,6 +417,20 @@ def _known(pattern: str) -> list[Task]:
         return environments.match(pattern)
     except UnknownTask:
         return []
+
+
+def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Problem]:
+    """What a condition asks of a world that somebody else's program is."""
+    tasks = [task for pattern in block.tasks for task in _known(pattern)]
+    if condition.name == "diagnose-and-rollback":
+        fixed = [task.id for task in tasks if IRREVERSIBLE in task.tags]
+        if fixed:
+            yield Problem(f"{path}.name", condition.name, f"{', '.join(fixed)} cannot be rolled back")
+    if condition.name == "reflect-and-retry" and condition.reflection.tutorial is True:
+        alone = [task.id for task in tasks if NO_EXPERT in task.tags]
+        if alone:
+            told = f"{', '.join(alone)} has no scripted expert to record a tutorial from; set it to false"
+            yield Problem(f"{path}.reflection.tutorial", True, told)
 
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:

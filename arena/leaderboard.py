@@ -5,15 +5,19 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+import environments
+from arena.judging import EngineJudge
 from arena.outcomes import Outcome
 from arena.statistics import Interval, mean_interval, paired_difference, proportion
-from storage.models import Episode, RunEpisode
+from environments.errors import UnknownTask
+from environments.task import VLM_JUDGED
+from storage.models import Episode, RunEpisode, Verdict
 from storage.store import Store
 
 TUTORIAL = "tutorial"
@@ -48,6 +52,8 @@ class Row:
     calls: int
     cost_usd: Decimal | None
     """Of the episodes' own calls (player and diagnoser), not those of reflector and judge; None if any is unknown."""
+    judge: str = ""
+    """Whose verdicts the score is made of, for a world that tells none of its own; empty where the engine scores."""
     episodes: list[str] = field(default_factory=list)
     """Ids of the reported episodes, by seed: every cell drills down."""
 
@@ -77,7 +83,7 @@ def leaderboard(store: Store, run_id: str) -> Leaderboard:
     cells: dict[tuple[str, str, str, str], list[RunEpisode]] = defaultdict(list)
     for link in links:
         cells[link.task_id, link.space, link.agent, link.condition].append(link)
-    rows = [_row(members, finished) for members in cells.values()]
+    rows = [_row(store, members, finished) for members in cells.values()]
     rows.sort(key=_order)
     return Leaderboard(
         run_id=run.id,
@@ -94,7 +100,7 @@ def _order(row: Row) -> tuple[str, str, bool, str, float]:
     return (row.task, row.space, row.condition != "single", row.condition, -(row.score.estimate if row.score else -1.0))
 
 
-def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
+def _row(store: Store, links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
     links = sorted(links, key=lambda link: (link.seed, link.trial, link.round))
     head = links[0]
     reported = [finished[link.identity] for link in links if link.final and link.identity in finished]
@@ -104,6 +110,10 @@ def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
     key = f"{head.task_id}|{head.space}|{head.agent}|{head.condition}"
     rng = np.random.default_rng(zlib.crc32(key.encode()))
     costs = [Decimal(episode.summary["cost_usd"]) for episode in played if episode.summary.get("cost_usd") is not None]
+    judge = ""
+    judged = VLM_JUDGED in _tags(head.task_id)
+    if judged:
+        judge, scored = _judged(store, scored)
     unknown = any(episode.summary.get("cost_unknown") for episode in played)
     return Row(
         task=head.task_id,
@@ -116,14 +126,45 @@ def _row(links: Sequence[RunEpisode], finished: dict[str, Episode]) -> Row:
         scored=len(scored),
         score=mean_interval(_by_seed((e.seed, e.score or 0.0) for e in scored), rng) if scored else None,
         success=_success(scored, rng) if scored else None,
-        gain=_gain(links, finished, rng),
+        gain=None if judged else _gain(links, finished, rng),
         outcomes=dict(Counter(str(episode.outcome) for episode in reported)),
         illegal=sum(int(episode.summary.get("illegal", 0)) for episode in played),
         unparsable=sum(int(episode.summary.get("unparsable", 0)) for episode in played),
         calls=sum(int(episode.summary.get("calls", 0)) for episode in played),
         cost_usd=None if unknown else sum(costs, Decimal(0)),
+        judge=judge,
         episodes=[episode.id for episode in reported],
     )
+
+
+def _tags(task_id: str) -> tuple[str, ...]:
+    try:
+        return environments.get(task_id).tags
+    except UnknownTask:  # recorded by a version that had it
+        return ()
+
+
+def _judged(store: Store, episodes: Sequence[Episode]) -> tuple[str, list[Episode]]:
+    """Episodes of a world that tells no score, with the share of milestones that a judge holds reached in its place.
+
+    The judge is the latest one that has judged all of them; without one nothing is scored.
+    """
+    # The engine's own verdicts say of every milestone that it has not seen it.
+    verdicts = {e.id: [v for v in store.verdicts(e.id) if v.judge != EngineJudge.name] for e in episodes}
+    latest: dict[str, Verdict] = {}
+    for verdict in sorted((v for group in verdicts.values() for v in group), key=lambda v: v.created_at):
+        latest[verdict.fingerprint] = verdict
+    for fingerprint, verdict in sorted(latest.items(), key=lambda item: item[1].created_at, reverse=True):
+        of_judge = [[v for v in group if v.fingerprint == fingerprint] for group in verdicts.values()]
+        if all(of_judge):
+            return verdict.judge, [_with_score(e, votes) for e, votes in zip(episodes, of_judge, strict=True)]
+    return "", []
+
+
+def _with_score(episode: Episode, verdicts: Sequence[Verdict]) -> Episode:
+    reached = {verdict.milestone_id for verdict in verdicts if verdict.verdict == "reached"}
+    score = 100.0 * len(reached) / len({verdict.milestone_id for verdict in verdicts})
+    return replace(episode, score=score, success=score == 100.0)
 
 
 def _gain(links: Sequence[RunEpisode], finished: dict[str, Episode], rng: np.random.Generator) -> Interval | None:

@@ -291,7 +291,16 @@ class Play:
         )
 
     def _replay(self) -> Ending | None:
-        """Play the recorded beginning of an interrupted episode again, and check it."""
+        """Play the recorded beginning of an interrupted episode again, and check it.
+
+        Raises:
+            NotReproduced: if it does not replay, or the world is one that nobody can bring back to where it was.
+        """
+        if self._recorder.recorded_steps() and not self._env.reversible:
+            raise NotReproduced(
+                f"{self._recorder.episode_id}: {self._attempt.task.id} cannot be brought back to where the episode was"
+                " interrupted; it is played afresh"
+            )
         forks = {fork.at_step: fork for fork in self._recorder.recorded_forks()}
         for row in self._recorder.recorded_steps():
             decision = _as_decision(row)

@@ -23,7 +23,7 @@ from arena.recorder import Recorder, record_calls
 from arena.reflection import Reflector
 from arena.review import judge_evidence, reflection_evidence
 from environments.env import ArenaEnv
-from environments.errors import InfrastructureError
+from environments.errors import InfrastructureError, PersonTookOver
 from storage.models import Episode, Lesson
 from storage.store import Store
 
@@ -104,8 +104,8 @@ class TrialRunner:
             episode = self._play(attempt, try_no)
             tries += 1
             on_episode(episode)
-            if episode.outcome == Outcome.PROVIDER_ERROR:
-                break  # the gateway has retried already; the next start of the command tries again
+            if episode.outcome == Outcome.PROVIDER_ERROR or episode.outcome_detail.startswith(PersonTookOver.__name__):
+                break  # the gateway has retried, or a person wants the screen; the next start tries again
         if episode is None:
             raise RuntimeError(f"{attempt.identity}: no try was made")
         return episode

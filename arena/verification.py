@@ -53,6 +53,9 @@ def verify(store: Store, episode: Episode) -> Verification:
         env = environments.make(episode.task_id, episode.space)
     except EnvironmentsError as error:
         return Verification(episode.id, 0, skipped=str(error))
+    if not env.reversible:
+        env.close()
+        return Verification(episode.id, 0, skipped="its world is a program that does not repeat itself")
     try:
         rows = store.steps(episode.id)
         differences = list(_differences(store, episode, rows, env))

@@ -25,6 +25,14 @@ CATEGORIES = (
 TIERS = ("easy", "medium", "hard")
 
 
+VLM_JUDGED = "vlm-judged"
+"""Tag of a world that tells nothing a score could be made of: only who looks at the frames can tell."""
+NO_EXPERT = "no-expert"
+"""Tag of a task without a scripted expert: `expert_action` raises `NoExpert`."""
+IRREVERSIBLE = "irreversible"
+"""Tag of a world that is somebody else's program: it can neither be copied nor taken back."""
+
+
 class ActionSpace(StrEnum):
     """The three ways to act."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,6 +12,7 @@ import agents
 import environments
 from arena.cli.common import AsJson, console, listing, plain, print_json
 from environments.certificates import shipped
+from environments.task import CATEGORIES, TIERS, Task
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,12 +51,22 @@ def list_tasks(
     for task in found:
         table.add_row(task.id, task.category, task.tier, ", ".join(task.spaces), str(task.max_steps))
     console.print(table)
+    if len(found) > 1:
+        console.print(_counted(found), style="dim", highlight=False)
     if len(found) == 1:
         console.print(f"\n{found[0].goal}\n", markup=False, highlight=False)
         milestones = listing("milestone", "reached when", whole=("milestone",))
         for milestone in found[0].milestones:
             milestones.add_row(milestone.id, milestone.text)
         console.print(milestones)
+
+
+def _counted(tasks: Sequence[Task]) -> str:
+    """How many there are, and how much of the taxonomy the games fill."""
+    cells = {(task.category, task.tier) for task in tasks if task.id.startswith("games/")}
+    families = Counter(task.id.split("/")[0] for task in tasks)
+    filled = f"; the games fill {len(cells)} of {len(CATEGORIES) * len(TIERS)} cells" if cells else ""
+    return f"\n{', '.join(f'{count} {family}' for family, count in sorted(families.items()))}{filled}"
 
 
 def list_agents(as_json: AsJson = False) -> None:

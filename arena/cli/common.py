@@ -92,6 +92,8 @@ def leaderboard_table(board: Leaderboard) -> Group:
     labels = sorted({f"  {row.agent}*: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
         notes += ["* an instrument, no contestant", *labels]
+    judges = sorted({row.judge for row in board.rows if row.judge})
+    notes += [f"scores of worlds that tell none: share of milestones reached, judged by {name}" for name in judges]
     # Beside the table and not its title and caption, which would wrap at the table's width.
     return Group(Text(title), table, plain("\n".join(["", *notes])))
 

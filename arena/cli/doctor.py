@@ -13,9 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import typer
 
+import environments
 from arena.cli.common import Artifacts, AsJson, Database, console, listing, location, plain, print_json
 from arena.location import Location
-from environments.errors import EnvironmentsError
+from environments.errors import EnvironmentsError, MissingEngine
+from environments.task import Task
 from storage.errors import StorageError
 from storage.video import VideoWriter, read_frames
 
@@ -41,7 +43,11 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
     """Check display, graphics, video encoder, database and keys; say how to mend each."""
-    checks = [check for look in (_python, _display, _graphics, _encoder, _viewer, _keys) for check in look()]
+    checks = [
+        check
+        for look in (_python, _display, _graphics, _encoder, _viewer, _engines, _programs, _keys)
+        for check in look()
+    ]
     checks += _database(location(database, artifacts))
     if as_json:
         print_json([check._asdict() for check in checks])
@@ -119,6 +125,37 @@ def _viewer() -> Iterator[Check]:
     yield Check(
         "viewer", found, "gradio is installed" if found else "gradio is missing", "pip install 'rewind-arena[ui]'"
     )
+
+
+def _engines() -> Iterator[Check]:
+    """Packages that games play on, one line an extra."""
+    games: dict[str, list[Task]] = {}
+    for task in environments.match("games/*"):
+        games.setdefault(task.extra, []).append(task)
+    for extra, tasks in sorted(games.items()):
+        missing = sorted({module for task in tasks if (module := _missing_engine(task))})
+        told = f"{', '.join(task.title for task in tasks)}" + (f"; missing: {', '.join(missing)}" if missing else "")
+        if extra:
+            yield Check(f"games [{extra}]", not missing, told, f"pip install 'rewind-arena[{extra}]'", required=False)
+
+
+def _missing_engine(task: Task) -> str | None:
+    try:
+        task.make("semantic").close()
+    except MissingEngine as error:
+        return error.module
+    return None
+
+
+def _programs() -> Iterator[Check]:
+    """Debian's own programs, one line for all of them."""
+    from environments.native.check import check
+
+    found = check()
+    missing = {task: problems for task, problems in found.items() if problems}
+    told = f"{len(found) - len(missing)} of {len(found)} can be played"
+    cures = sorted({problem for problems in missing.values() for problem in problems})
+    yield Check("desktop/* programs", not missing, told, "\n".join(cures), required=False)
 
 
 def _keys() -> Iterator[Check]:

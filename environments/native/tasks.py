@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from environments.registry import register
-from environments.task import ActionSpace, Milestone, Task
-
-JUDGED = "vlm-judged"
-"""The program tells nothing that a score could be made of: only who looks at the frames can tell."""
-NO_EXPERT = "no-expert"
-"""There is no scripted expert: `expert_action` raises `NoExpert`."""
+from environments.task import IRREVERSIBLE, NO_EXPERT, VLM_JUDGED, ActionSpace, Milestone, Task
 
 
 def _task(
@@ -35,7 +30,7 @@ def _task(
             params={"program": f"environments.native.programs:{program}"},
             category=category,
             tier=tier,
-            tags=("native", *tags),
+            tags=("native", IRREVERSIBLE, *tags),
         )
     )
 
@@ -184,7 +179,7 @@ _task(
         ("joey", "Joey has a body and moves.", "next-room"),
         ("outside", "The hero stands outside the factory.", "next-room"),
     ),
-    (JUDGED, NO_EXPERT),
+    (VLM_JUDGED, NO_EXPERT),
 )
 _task(
     "pingus-v1",
@@ -218,7 +213,7 @@ _task(
         ("few", "At most four bubbles hang.", "half"),
         ("cleared", "No bubble hangs any more, or a later level is shown than at the start.", "few"),
     ),
-    (JUDGED, NO_EXPERT),
+    (VLM_JUDGED, NO_EXPERT),
 )
 _task(
     "lbreakout-v1",
@@ -273,5 +268,5 @@ _task(
         ("half-map", "The map, or the frames, show at least four different rooms visited.", "left-start"),
         ("exit", "The level is finished: its statistics are shown.", "half-map"),
     ),
-    (JUDGED, NO_EXPERT),
+    (VLM_JUDGED, NO_EXPERT),
 )
