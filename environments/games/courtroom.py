@@ -108,6 +108,12 @@ class Courtroom(Game):
     def apply(self, action: Walk | Open | Present) -> str | None:
         """Walk through the statements, press, open or present."""
         self.acted = True
+        reason = self._carry_out(action)
+        if reason is not None:
+            self.message = f"Refused: {reason}."
+        return reason
+
+    def _carry_out(self, action: Walk | Open | Present) -> str | None:
         if isinstance(action, Open):
             return self._open(action.item)
         if isinstance(action, Present):
@@ -298,7 +304,9 @@ class Courtroom(Game):
             return self.apply(Open.model_validate({"do": "open", "item": letter}))
         if key == "enter":
             if self.shown in ("", FILE):
-                return "open the piece of evidence that is to be presented first"
+                reason = "open the piece of evidence that is to be presented first"
+                self.message = f"Refused: {reason}."
+                return reason
             return self.apply(Present.model_validate({"do": "present", "evidence": self.shown}))
         return None
 

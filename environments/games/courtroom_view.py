@@ -266,7 +266,7 @@ def _record(canvas: Canvas, scene: Scene) -> None:
         canvas.text(x + 10, y + 7, name, 17, drawing.TEAL, bold=True)
         icon(canvas, evidence.icon, x + 50, y + 17)
         if name in scene.opened:
-            canvas.text(right - 8, y + 15, "read", 11, drawing.GREEN, anchor="rm")
+            canvas.text(right - 8, y + 15, "read", 12, drawing.GREEN, anchor="rm")
         canvas.text(x + 10, y + 29, evidence.name, 12)
     title, paragraphs = details_of(scene.case, scene.shown)
     left, y, right, _ = DETAILS
@@ -293,11 +293,10 @@ def detail_lines(paragraphs: tuple[str, ...], y: int, size: int) -> list[tuple[i
 def _notes(canvas: Canvas, scene: Scene) -> None:
     left, top, right, _ = NOTES
     for i, line in enumerate(wrap(scene.message, 13, right - left)[:2]):
-        canvas.text(
-            left, top - 1 + 16 * i, line, 13, drawing.RED if "no contradiction" in scene.message else drawing.INK
-        )
-    canvas.text(left, top + 36, "Click a card to read it; drag it onto the testimony to present it.", 11, drawing.MUTED)
-    canvas.text(left, top + 51, "Keys: arrows, P; A to F and 0 read; Enter presents the open card.", 11, drawing.MUTED)
+        bad = "no contradiction" in scene.message or scene.message.startswith("Refused")
+        canvas.text(left, top - 1 + 16 * i, line, 13, drawing.RED if bad else drawing.INK)
+    canvas.text(left, top + 36, "Click a card to read it; drag it onto the testimony to present it.", 12, drawing.MUTED)
+    canvas.text(left, top + 51, "Keys: arrows, P; A to F, 0 read; Enter presents the open card.", 12, drawing.MUTED)
 
 
 def _verdict(canvas: Canvas, scene: Scene) -> None:

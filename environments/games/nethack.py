@@ -73,7 +73,7 @@ _PALETTE = np.array(
 """The terminal's sixteen colours, all light enough for a dark ground."""
 _GROUND: Colour = (18, 20, 26)
 _HELP = (
-    "Find the key, open the locked vault, take the amulet (\"), leave by the stairs down (>).",
+    "Find the key, unlock the vault (+ is a closed door), take the amulet (\"), leave by the stairs down (>).",
     "Arrow keys or h j k l, y u b n: move, or answer “which way”.  With shift: run.  , pick up   a apply",
     "o open   c close   ctrl+d kick   > descend   s search   i pack   q quaff   t throw   esc leave a question",
 )  # fmt: skip
@@ -229,7 +229,9 @@ class NetHack(Game):
                 canvas, "Out with the amulet", "The quest is done.", drawing.GREEN, clear_of=clear_of, board=_SCREEN
             )
         elif self.over:
-            why = "The hero has died." if self.dead else "The amulet stays behind."
+            fled = any("escaped from the dungeon" in self._line(row) for row in range(len(self._see["tty_chars"])))
+            why = "The hero has fled up the stairs." if fled else "The hero has died."
+            why = why if self.dead else "The amulet stays behind."
             drawing.banner(canvas, "Quest failed", why, drawing.RED, clear_of=clear_of, board=_SCREEN)
         return canvas.frame()
 

@@ -75,6 +75,8 @@ class WordYard(Game):
         """Planned moves from the start, and from the best position so far."""
         self.acted = False
         """Whether this step's move was tried; a gesture with several keys makes one move."""
+        self.last, self.refused = "", False
+        """The last move as it was asked for, and whether it was refused: the picture tells both."""
         self._backdrop: Canvas | None = None
 
     def reset(self, rng: np.random.Generator) -> None:
@@ -85,6 +87,7 @@ class WordYard(Game):
         self.history, self.moves = [level.position], []
         self.par = self.least_left = len(level.plan)
         self.turns, self.acted = 0, False
+        self.last, self.refused = "", False
 
     @property
     def position(self) -> Position:
@@ -93,7 +96,12 @@ class WordYard(Game):
 
     def apply(self, action: WordYardAction) -> str | None:
         """Move all that is YOU, or go back by one move."""
-        self.acted = True
+        self.acted, self.last = True, action.move
+        reason = self._carry_out(action)
+        self.refused = reason is not None
+        return reason
+
+    def _carry_out(self, action: WordYardAction) -> str | None:
         if action.move == "undo":
             if not self.moves:
                 return "there is no move to take back"
@@ -142,14 +150,13 @@ class WordYard(Game):
         return 80.0 * (1.0 - self.least_left / self.par) + 20.0 * economy
 
     def reached(self) -> set[str]:
-        """`first-step`, `word-pushed`, `sentence-changed`, `half-way`, `open`, `near`, `won`."""
+        """`first-step`, `word-pushed`, `sentence-changed`, `open`, `near`, `won`."""
         start, now = self.history[0], self.position
         way = win_route(now)
         conditions = {
             "first-step": bool(self.moves),
             "word-pushed": _words(now) != _words(start),
             "sentence-changed": sentences(now) != sentences(start),
-            "half-way": 2 * self.least_left <= self.par,
             "open": way is not None,
             "near": way is not None and len(way) <= 3,
             "won": self.won,
@@ -178,6 +185,8 @@ class WordYard(Game):
             "par": self.par,
             "least_left": self.least_left,
             "acted": self.acted,
+            "last": self.last,
+            "refused": self.refused,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -197,6 +206,7 @@ class WordYard(Game):
             self.history.append(after)
         self.turns, self.acted = state["turns"], state["acted"]
         self.par, self.least_left = state["par"], state["least_left"]
+        self.last, self.refused = str(state["last"]), bool(state["refused"])
 
     def draw(self) -> Frame:
         """The yard, the turns above it, the keys and the properties' meaning below it."""
@@ -215,6 +225,9 @@ class WordYard(Game):
                 draw_object(canvas, x, y, thing.name)
         if not yours(self.position):
             canvas.text(320, 11, "Nothing is YOU: press Z.", 17, drawing.RED, bold=True, anchor="ma")
+        elif self.last:
+            line = f"Not possible: {self.last}" if self.refused else f"Last: {self.last}"
+            canvas.text(320, 13, line, 15, drawing.RED if self.refused else drawing.MUTED, anchor="ma")
         if self.won:
             self._draw_end(canvas)
         return canvas.frame()
@@ -222,11 +235,9 @@ class WordYard(Game):
     def _draw_end(self, canvas: Canvas) -> None:
         goals = {thing.cell for thing in self.position if Laws(self.position).has(thing, "WIN")}
         y = next(thing.y for thing in yours(self.position) if thing.cell in goals)
-        middle = YARD[1] + CELL * (6 if y < ROWS // 2 else 2)
-        canvas.panel((148, middle - 56, 492, middle + 56), drawing.CARD, 16)
-        canvas.panel((150, middle - 54, 490, middle + 54), drawing.GREEN, 14)
-        canvas.fitted(320, middle - 15, "YOU reached WIN", 34, 310, drawing.CARD)
-        canvas.text(320, middle + 26, f"Turns taken: {self.turns}.", 17, drawing.CARD, anchor="mm")
+        told = f"Turns taken: {self.turns}."
+        clear_of = YARD[1] + CELL * y
+        drawing.banner(canvas, "YOU reached WIN", told, drawing.GREEN, clear_of=clear_of, board=YARD)
 
 
 def _words(position: Position) -> list[Thing]:

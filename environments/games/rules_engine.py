@@ -9,7 +9,7 @@ from typing import NamedTuple
 from environments.games.grid import STEPS, Cell, Direction
 
 COLUMNS, ROWS = 12, 8
-NOUNS = ("ROBOT", "SNAIL", "DUCK", "GEM", "LAMP", "CRATE", "HEDGE", "POND", "THORN")
+NOUNS = ("ROBOT", "SNAIL", "DUCK", "GEM", "LAMP", "CRATE", "BUSH", "POND", "BURR")
 PROPERTIES = ("YOU", "WIN", "STOP", "PUSH", "ZAP", "SINK")
 IS = "IS"
 

@@ -21,7 +21,7 @@ def draw_word(canvas: Canvas, x: int, y: int, word: str, *, lit: bool) -> None:
     canvas.panel((x - 24, y - 24, x + 24, y + 24), _LIT[kind], 8)
     if not lit:
         canvas.panel((x - 22, y - 22, x + 22, y + 22), _DIM[kind], 6)
-    canvas.fitted(x, y, word, 15, 45, CARD if lit else _LIT[kind])
+    canvas.fitted(x, y, word, 15, 46, CARD if lit else _LIT[kind])
 
 
 def draw_object(canvas: Canvas, x: int, y: int, noun: str) -> None:
@@ -94,7 +94,7 @@ def _crate(canvas: Canvas, x: int, y: int) -> None:
                     (x - 17, y + 17)], drawing.BROWN)  # fmt: skip
 
 
-def _hedge(canvas: Canvas, x: int, y: int) -> None:
+def _bush(canvas: Canvas, x: int, y: int) -> None:
     canvas.panel((x - 24, y - 24, x + 24, y + 24), (40, 98, 50), 8)
     for dx, dy in ((-12, -11), (4, -14), (14, -3), (-4, 2), (-14, 10), (9, 13)):
         canvas.disc(x + dx, y + dy, 7, (66, 138, 72))
@@ -107,7 +107,7 @@ def _pond(canvas: Canvas, x: int, y: int) -> None:
         canvas.panel((x + dx, y + dy, x + dx + length, y + dy + 3), (232, 246, 252), 1)
 
 
-def _thorn(canvas: Canvas, x: int, y: int) -> None:
+def _burr(canvas: Canvas, x: int, y: int) -> None:
     for dx, dy in ((0, -23), (16, -16), (23, 0), (16, 16), (0, 23), (-16, 16), (-23, 0), (-16, -16)):
         across = (-dy * 0.25, dx * 0.25)
         canvas.polygon([(x + dx, y + dy), (x + across[0], y + across[1]), (x - across[0], y - across[1])], INK)
@@ -122,7 +122,7 @@ _SPRITES: dict[str, Callable[[Canvas, int, int], None]] = {
     "gem": _gem,
     "lamp": _lamp,
     "crate": _crate,
-    "hedge": _hedge,
+    "bush": _bush,
     "pond": _pond,
-    "thorn": _thorn,
+    "burr": _burr,
 }

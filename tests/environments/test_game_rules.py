@@ -61,10 +61,10 @@ def test_everything_that_is_you_moves_and_rows_move_as_one():
 
 
 def test_a_noun_becomes_another_and_stays_itself_if_it_says_so():
-    position = yard("ROBOT IS YOU", "HEDGE IS GEM", ". . . .", "robot . hedge hedge")
+    position = yard("ROBOT IS YOU", "BUSH IS GEM", ". . . .", "robot . bush bush")
     assert names(step(position, "up")) == ["gem", "gem", "robot"]
-    position = yard("ROBOT IS YOU", "HEDGE IS HEDGE", "HEDGE IS GEM", ". . . .", "robot . hedge hedge")
-    assert names(step(position, "up")) == ["hedge", "hedge", "robot"]
+    position = yard("ROBOT IS YOU", "BUSH IS BUSH", "BUSH IS GEM", ". . . .", "robot . bush bush")
+    assert names(step(position, "up")) == ["bush", "bush", "robot"]
 
 
 def test_sink_takes_one_thing_with_it():
@@ -76,9 +76,9 @@ def test_sink_takes_one_thing_with_it():
 
 
 def test_zap_destroys_what_is_you_and_nothing_else():
-    position = yard("ROBOT IS YOU", "THORN IS ZAP", "robot thorn .")
-    assert names(step(position, "right")) == ["thorn"]
-    assert Laws(position).properties == {"robot": {"YOU"}, "thorn": {"ZAP"}}
+    position = yard("ROBOT IS YOU", "BURR IS ZAP", "robot burr .")
+    assert names(step(position, "right")) == ["burr"]
+    assert Laws(position).properties == {"robot": {"YOU"}, "burr": {"ZAP"}}
 
 
 def test_win_needs_you_and_win_in_one_cell():

@@ -49,7 +49,6 @@ register(
                 ("near", "Three moves or less, none of which pushes a word, bring YOU to WIN."),
                 ("won", "Something that is YOU has touched something that is WIN, and the game says so."),
             ),
-            Milestone("half-way", "At least half of the moves that a good plan makes are done.", after=("first-step",)),
         ),
         max_steps=100,
         params={"game": "environments.games.rules:WordYard", "shortest": 8, "longest": 25},
