@@ -286,7 +286,7 @@ def main() -> None:
         figures["harness"] = figures["ms"] - figures["server"] - bare["bare"]
         model[str(steps)] = figures
         print(
-            f"maze with `vlm` over HTTP, {figures['steps']:.0f} steps: {figures['ms']:.2f} ms a step, of which the server"
+            f"maze, `vlm` over HTTP, {figures['steps']:.0f} steps: {figures['ms']:.2f} ms a step, of which the server"
             f" {figures['server']:.2f}, the engine {bare['bare']:.2f}, the harness {figures['harness']:.2f};"
             f" {figures['bytes']:.0f} bytes a step"
         )
