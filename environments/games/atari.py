@@ -7,6 +7,7 @@ no state that survives in another process.
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -58,6 +59,7 @@ class Emulator:
         self._ale.setBool("truncate_on_loss_of_life", False)
         self._ale.loadROM(roms.get_rom_path(rom))
         self._boot = self._ale.cloneState()
+        self._state_size = len(self._boot.serialize())
         self._tail: list[tuple[Any, int]] = []
         """The last two frames: the state before, and the joystick's code."""
         self._screens = [self._ale.getScreenRGB()] * 2
@@ -92,8 +94,12 @@ class Emulator:
 
     def save(self) -> dict[str, Any]:
         """The exact state, as JSON values."""
-        engine = base64.b64encode(self._tail[0][0].serialize()).decode("ascii")
-        return {"engine": engine, "joystick": [joystick for _, joystick in self._tail]}
+        engine = self._tail[0][0].serialize()
+        return {
+            "engine": base64.b64encode(engine).decode("ascii"),
+            "check": _check(engine),
+            "joystick": [joystick for _, joystick in self._tail],
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Put back what `save` returned, the picture included.
@@ -105,8 +111,12 @@ class Emulator:
         if len(sticks) != 2 or not all(0 <= joystick < len(ale_py.Action.__members__) for joystick in sticks):
             # The emulator ends the whole process for a position that it does not know.
             raise ValueError(f"joystick: expected two positions of 0 to 17, got {sticks!r:.80}")
+        engine = base64.b64decode(state["engine"], validate=True)
+        if len(engine) != self._state_size or _check(engine) != state["check"]:
+            # The emulator believes every length that it reads: a damaged state costs gigabytes, or the process.
+            raise ValueError("engine: not a state of this cartridge's emulator, or damaged")
         try:
-            self._ale.restoreState(ale_py.ALEState(base64.b64decode(state["engine"], validate=True)))
+            self._ale.restoreState(ale_py.ALEState(engine))
         except (RuntimeError, SystemError) as error:  # the second where the binding cannot translate the first
             raise ValueError("engine: not a state of this cartridge's emulator") from error
         self._tail = []
@@ -135,6 +145,11 @@ class Emulator:
         Several games draw a part of their sprites in every other frame only.
         """
         return np.maximum(*self._screens)
+
+
+def _check(engine: bytes) -> str:
+    """A sum that tells damage; it is no proof against somebody who forges states."""
+    return hashlib.sha256(engine).hexdigest()
 
 
 class AtariGame(Game):

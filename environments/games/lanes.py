@@ -14,7 +14,6 @@ from environments.games.lanes_beach import COLUMNS, LANES, STEP_MS, Beach, Kind,
 from environments.games.lanes_expert import plan
 from environments.games.notes import Note
 
-
 _NOTE_TICKS = 5
 """How long a refusal is shown."""
 

@@ -16,7 +16,6 @@ from environments.game import Game, InputEvent
 from environments.games.grid import OPPOSITE, STEPS, Cell, Direction, arrow, distances, neighbour
 from environments.games.notes import Note
 
-
 _NOTE_TICKS = 5
 """How long a refusal is shown."""
 

@@ -76,6 +76,7 @@ def test_every_position_of_the_joystick_has_a_code_of_its_own():
         {"engine": ""},
         {"engine": "not base64!"},
         {"engine": base64.b64encode(b"\0" * 7000).decode()},
+        {"check": "0" * 64},
         {"joystick": []},
         {"joystick": [0, 0, 0]},
         {"joystick": [0, 77]},
@@ -87,6 +88,20 @@ def test_damaged_state_is_refused(damage):
     game = started()
     with pytest.raises(ValueError):
         game.load(game.state() | damage)
+
+
+def test_no_damaged_byte_reaches_the_emulator():
+    """It would believe damaged lengths, and end the process or take gigabytes."""
+    game = started()
+    state = game.state()
+    engine = bytearray(base64.b64decode(state["engine"]))
+    for place in range(0, len(engine), 97):
+        engine[place] ^= 0xFF
+        with pytest.raises(ValueError, match="engine"):
+            game.load(state | {"engine": base64.b64encode(engine).decode()})
+        engine[place] ^= 0xFF
+    game.load(state)
+    assert game.state() == state
 
 
 def test_another_cartridges_state_is_refused():
