@@ -40,6 +40,7 @@ from storage.models import (
 from storage.store import Store
 from storage.video import VideoWriter
 from ui.app import create_app, listen
+from ui.play import PlayDesk
 
 SIZE = (640, 480)
 BITS = 16
@@ -615,9 +616,9 @@ def store(recorded: tuple[Path, dict[str, str]]) -> Iterator[Store]:
 class Server:
     """A real server on a free port of this machine, in a thread."""
 
-    def __init__(self, store: Store, token: str | None = None) -> None:
+    def __init__(self, store: Store, token: str | None = None, play: PlayDesk | None = None) -> None:
         self._socket = listen("127.0.0.1", 0)
-        config = uvicorn.Config(create_app(store, token=token), log_level="warning", access_log=False)
+        config = uvicorn.Config(create_app(store, token=token, play=play), log_level="warning", access_log=False)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -640,6 +641,12 @@ class Server:
 def server(store: Store) -> Iterator[Server]:
     with Server(store) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def server_class() -> type[Server]:
+    """For servers that show something else, or let people play."""
+    return Server
 
 
 @pytest.fixture(scope="session")
