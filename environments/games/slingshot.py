@@ -14,7 +14,7 @@ from environments.env import Frame
 from environments.game import Game, InputEvent
 from environments.games import slingshot_forts, slingshot_picture
 from environments.games.slingshot_picture import FULL_PULL, POUCH
-from environments.games.slingshot_world import GRAVITY, SPEED, Flight, Piece, launch_speed, throw
+from environments.games.slingshot_world import GRAVITY, HEALTH, SPEED, STONE_RADIUS, Flight, Piece, launch_speed, throw
 
 _SHORTEST_PULL = 15
 _GRIP = 24
@@ -28,7 +28,7 @@ class SlingshotAction(BaseModel):
     down: how far down, -60 to 100 pixels; negative is up.
     The farther the pull, the faster the stone, up to the dotted ring; beyond it nothing is gained.
     A very short pull is refused.
-    Example, a flat and hard throw: {"back": 88, "down": 14}
+    Example, a hard throw half way up: {"back": 64, "down": 64}
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,6 +69,8 @@ class Slingshot(Game):
         """The last pull, back and down, as it was given."""
         self.held = False
         """Whether the mouse holds the pouch."""
+        self.refused = ""
+        """Why the last pull threw nothing, in the few words that the picture has room for."""
         self._plan: tuple[str, dict[str, Any]] | None = None
         """The expert's last answer and what it was asked about."""
 
@@ -77,7 +79,7 @@ class Slingshot(Game):
         self.rng = rng
         self.pieces, self.terrain = slingshot_forts.build(rng, self.imps)
         self.thrown, self.struck, self.held = 0, False, False
-        self.flight, self.pull = Flight(), None
+        self.flight, self.pull, self.refused = Flight(), None, ""
 
     def apply(self, action: SlingshotAction) -> str | None:
         """Throw a stone, and let everything come to rest."""
@@ -149,6 +151,7 @@ class Slingshot(Game):
             "flight_struck": self.flight.struck,
             "pull": list(self.pull) if self.pull else None,
             "held": self.held,
+            "refused": self.refused,
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -156,6 +159,7 @@ class Slingshot(Game):
         self.pieces = [Piece(*row) for row in state["pieces"]]
         self.terrain = [(left, top, right, bottom) for left, top, right, bottom in state["terrain"]]
         self.thrown, self.struck, self.held = state["thrown"], state["struck"], state["held"]
+        self.refused = str(state["refused"])
         self.flight = Flight([list(point) for point in state["trace"]], state["impact"], state["flight_struck"])
         self.pull = (state["pull"][0], state["pull"][1]) if state["pull"] else None
 
@@ -168,17 +172,20 @@ class Slingshot(Game):
             imps=(self.left, self.imps),
             flight=self.flight,
             pull=self.pull,
+            refused=self.refused,
         )
 
     def _let_go(self, back: int, down: int) -> str | None:
         if back < 0:
+            self.refused = "Refused: pull to the left"
             return "the sling throws away from the pull: pull to the left, not towards the fort"
         if math.hypot(back, down) < _SHORTEST_PULL:
+            self.refused = "Refused: pull too short"
             return "the pull is too short to throw the stone"
         self.pieces, self.flight = self._try(back, down)
         self.thrown += 1
         self.struck |= self.flight.struck
-        self.pull = back, down
+        self.pull, self.refused = (back, down), ""
         return None
 
     def _try(self, back: int, down: int) -> tuple[list[Piece], Flight]:
@@ -200,10 +207,11 @@ class Slingshot(Game):
         return {"back": best[0], "down": best[1]}
 
     def _worth(self, back: int, down: int) -> tuple[int, float]:
-        """Imps that a throw takes out; then the harm to the others, and blocks that are in their way no more."""
+        """Imps that a throw takes out; then the harm to all else, and the wood that is in their way no more."""
         after = self._try(back, down)[0]
         imps = [piece for piece in after if piece.kind == "imp"]
-        return self.left - len(imps), sum(piece.harm for piece in imps) - 40.0 * len(after)
+        whole = sum(HEALTH[piece.kind] for piece in after if piece.kind == "wood")
+        return self.left - len(imps), sum(piece.harm for piece in after) - whole
 
     def _aimed(self) -> Iterator[tuple[int, int]]:
         """Pulls whose flight, were nothing in the way, leads through an imp."""
@@ -211,18 +219,34 @@ class Slingshot(Game):
             across, up = piece.x - POUCH[0], POUCH[1] - piece.y
             if piece.kind != "imp" or across < 1:  # who rolled behind the sling is out of its reach
                 continue
-            for pull, sign in ((90, -1), (90, 1), (76, -1), (76, 1)):
+            for pull, sign in (
+                _PULLS if self.left > 2 else _PULLS + _MORE_PULLS
+            ):  # the last ones sit in the worst places
                 square = (SPEED * pull / FULL_PULL) ** 2
                 root = square**2 - GRAVITY * (GRAVITY * across**2 + 2 * up * square)
                 if root >= 0:
                     slope = (square + sign * math.sqrt(root)) / (GRAVITY * across)
                     back = pull / math.hypot(1, slope)
-                    yield round(back), round(back * slope)
+                    if self._passes(across, slope, square):
+                        yield round(back), round(back * slope)
+
+    def _passes(self, across: float, slope: float, square: float) -> bool:
+        """Whether a flight passes over the earth before its goal: trying out one that does not is lost time."""
+        for left, top, right, _ in self.terrain:
+            for x in (left - POUCH[0], right - POUCH[0]):
+                if 0 < x < across - 30:
+                    rise = slope * x - GRAVITY * x * x * (1 + slope * slope) / (2 * square)
+                    if POUCH[1] - rise > top - STONE_RADIUS:
+                        return False
+        return True
 
 
 def _nearby(back: int, down: int) -> Iterator[tuple[int, int]]:
     return ((back + dx, down + dy) for dx, dy in ((0, -2), (0, 2), (-3, 0), (0, -4), (0, 4), (0, 6)))
 
 
+_PULLS = ((90, -1), (90, 1), (76, -1), (76, 1))
+"""How far the expert pulls, and whether it throws low (-1) or high."""
+_MORE_PULLS = ((83, 1), (83, -1), (68, 1), (68, -1))
 _GOOD_THROW = 3
 """Imps: the expert looks no further once a throw takes out so many, which halves the time of its search."""

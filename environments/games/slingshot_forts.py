@@ -15,6 +15,8 @@ LEFT, RIGHT = 335, 618
 _UNDERGROUND = 480
 _POST = 14
 """Thickness of posts and planks."""
+_WALL, _BANK = (135, 200), (25, 90)
+"""Least and most height of what stands between sling and fort: a wall that must be thrown over, or a low bank."""
 
 Slot = tuple[float, float]
 """A place for an imp: its middle, and the surface under it."""
@@ -44,9 +46,9 @@ def _stayed(before: Piece, after: Piece) -> bool:
 
 def _draw_up(rng: np.random.Generator) -> tuple[list[Piece], list[Slot], list[Box]]:
     terrain: list[Box] = [(-200, GROUND, 840, _UNDERGROUND)]
-    if rng.random() < 0.5:
-        middle, height = int(rng.integers(225, 275)), int(rng.integers(45, 130))
-        terrain.append((middle - 16, GROUND - height, middle + 16, GROUND))
+    # A wall before most forts, higher than the pouch: else one flat and hard throw, repeated, does for any fort.
+    middle, height = int(rng.integers(215, 275)), int(rng.integers(*(_WALL if rng.random() < 0.8 else _BANK)))
+    terrain.append((middle - 16, GROUND - height, middle + 16, GROUND))
     pieces: list[Piece] = []
     slots: list[Slot] = []
     left = LEFT + int(rng.integers(0, 20))
@@ -70,9 +72,9 @@ def _material(rng: np.random.Generator, stone: float) -> Kind:
 def _hut(x: int, floor: int, rng: np.random.Generator) -> House:
     """Two posts and a roof; room for one imp inside and one on the roof."""
     height = int(rng.integers(40, 58))
-    posts = _material(rng, 0.3)
+    posts = _material(rng, 0.2)
     pieces = [Piece(posts, x + dx, floor - height / 2, _POST, height) for dx in (-32, 32)]
-    pieces.append(Piece(_material(rng, 0.2), x, floor - height - _POST / 2, 84, _POST))
+    pieces.append(Piece("wood", x, floor - height - _POST / 2, 84, _POST))  # who sits below it can be got at
     return pieces, [(x, floor), (x, floor - height - _POST)]
 
 
@@ -102,7 +104,7 @@ def _heap(x: int, floor: int, rng: np.random.Generator) -> House:
 def _bunker(x: int, floor: int, rng: np.random.Generator) -> House:
     """A hut with a thick front; what is inside is hit from above or not at all."""
     pieces: list[Piece] = [Piece("stone", x - 30, floor - 22, 26, 44), Piece("wood", x + 32, floor - 22, _POST, 44)]
-    pieces.append(Piece(_material(rng, 0.2), x - 1, floor - 44 - _POST / 2, 84, _POST))
+    pieces.append(Piece("wood", x - 1, floor - 44 - _POST / 2, 84, _POST))
     return pieces, [(x + 4, floor), (x, floor - 44 - _POST)]
 
 

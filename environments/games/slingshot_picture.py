@@ -18,6 +18,8 @@ FULL_PULL = 90
 """Pixels; the dotted ring."""
 
 _SKY: tuple[Colour, Colour] = ((205, 226, 236), (240, 241, 230))
+_FIELD: Box = (6, 52, 634, 430)
+"""Between the figures and the help."""
 _HILL: Colour = (198, 214, 196)
 _EARTH: Colour = (150, 116, 82)
 _DARK_EARTH: Colour = (128, 97, 67)
@@ -37,8 +39,19 @@ def draw(
     imps: tuple[int, int],
     flight: Flight,
     pull: tuple[int, int] | None,
+    refused: str,
 ) -> Frame:
-    """The whole picture, (480, 640, 3) uint8; `stones` and `imps` are those left and those at the start."""
+    """The whole picture, (480, 640, 3) uint8.
+
+    Args:
+        pieces: what stands.
+        terrain: what it stands on.
+        stones: those left, and those at the start.
+        imps: likewise.
+        flight: of the last stone.
+        pull: of the last stone, back and down.
+        refused: why the last pull threw nothing, if it did not.
+    """
     canvas = _backdrop(tuple(terrain)).copy()
     for piece in pieces:
         if piece.kind == "imp":
@@ -48,12 +61,12 @@ def draw(
     _draw_flight(canvas, flight, pull)
     won, lost = imps[0] == 0, stones[0] == 0
     _draw_sling(canvas, loaded=stones[0] > 0 and not won)
-    _draw_figures(canvas, stones, imps, pull)
+    _draw_figures(canvas, stones, imps, pull, refused)
     used = stones[1] - stones[0]
     if won:
-        _banner(canvas, "All imps are out", f"Stones thrown: {used}.", drawing.GREEN)
+        _ending(canvas, "All imps are out", f"Stones thrown: {used}.", drawing.GREEN)
     elif lost:
-        _banner(canvas, "No stones left", f"Imps still in: {imps[0]}.", drawing.RED)
+        _ending(canvas, "No stones left", f"Imps still in: {imps[0]}.", drawing.RED)
     return canvas.frame()
 
 
@@ -84,7 +97,9 @@ def _backdrop(terrain: tuple[Box, ...]) -> Canvas:
     return canvas
 
 
-def _draw_figures(canvas: Canvas, stones: tuple[int, int], imps: tuple[int, int], pull: tuple[int, int] | None) -> None:
+def _draw_figures(
+    canvas: Canvas, stones: tuple[int, int], imps: tuple[int, int], pull: tuple[int, int] | None, refused: str
+) -> None:
     for x, label, (left, whole), fill in ((166, "Stones", stones, _ROCK[0]), (312, "Imps", imps, _IMP)):
         canvas.text(x, 23, label, 13, drawing.MUTED, anchor="lm")
         x += 4 + round(drawing.font(13).getlength(label))
@@ -93,15 +108,12 @@ def _draw_figures(canvas: Canvas, stones: tuple[int, int], imps: tuple[int, int]
             if index >= left:  # a ring: one that is gone
                 canvas.disc(x + 12 + 17 * index, 23, 5, drawing.PAPER)
     words = f"Last pull: {pull[0]} back, {abs(pull[1])} {'down' if pull[1] >= 0 else 'up'}" if pull else "No pull yet"
-    canvas.text(628, 23, words, 13, drawing.INK, anchor="rm")
+    canvas.text(628, 23, refused or words, 13, drawing.RED if refused else drawing.INK, anchor="rm")
 
 
-def _banner(canvas: Canvas, headline: str, detail: str, fill: Colour) -> None:
+def _ending(canvas: Canvas, headline: str, detail: str, fill: Colour) -> None:
     """The end, in the sky: what came of the fort stays in sight."""
-    canvas.panel((128, 76, 512, 184), drawing.CARD, 16)
-    canvas.panel((130, 78, 510, 182), fill, 14)
-    canvas.fitted(320, 115, headline, 36, 340, drawing.CARD)
-    canvas.text(320, 158, detail, 17, drawing.CARD, anchor="mm")
+    drawing.banner(canvas, headline, detail, fill, clear_of=GROUND, board=_FIELD)
 
 
 def _draw_flight(canvas: Canvas, flight: Flight, pull: tuple[int, int] | None) -> None:

@@ -1,5 +1,6 @@
 """Slingshot's own rules: forts at rest, throws that repeat to the bit, pulls that are refused, the score."""
 
+import gc
 import json
 import math
 
@@ -32,7 +33,7 @@ def drag(target, to_x, to_y, start=POUCH):
     return target.on_input(InputEvent("button_up", button="left", x=to_x, y=to_y))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_forts_stand_still_in_the_picture_with_all_their_imps(seed):
     fort = game(seed)
     rested = settle(fort.pieces, fort.terrain)
@@ -67,6 +68,24 @@ def test_direct_hit_takes_an_imp_out_and_a_miss_does_not():
     assert len(rest) == 1 and not flight.struck
     rest, flight = throw([imp(400, 340)], stand, POUCH, launch_speed(89, 12, FULL_PULL))
     assert rest == [] and flight.struck and flight.impact is not None and 370 < flight.impact[0] < 400
+
+
+def test_one_throw_repeated_does_not_do_for_any_fort():
+    """Most forts stand behind a wall: flat and hard throws alone stay far below a player who looks."""
+    scores = []
+    for seed in range(10):
+        fort = game(seed)
+        while not fort.over:
+            fort.apply(SlingshotAction(back=90, down=0))
+        scores.append(fort.score())
+    assert np.mean(scores) < 50
+
+
+def test_throws_leave_no_memory_behind():
+    """Without waiting for the collector: what pymunk keeps in cycles is C memory, which that does not count."""
+    fort = game(1)
+    throw(fort.pieces, fort.terrain, POUCH, (600.0, -120.0))
+    assert gc.collect() < 100, "a throw leaves almost three hundred objects behind otherwise"
 
 
 def test_falling_block_hurts_the_imp_below():
@@ -106,7 +125,8 @@ def test_short_pull_is_refused_in_both_spaces_and_costs_no_stone(back, down):
     before = fort.state()
     reason = fort.apply(SlingshotAction(back=back, down=down))
     assert "too short" in reason and drag(fort, POUCH[0] - back, POUCH[1] + down) == reason
-    assert fort.state() == before
+    after = fort.state()
+    assert "short" in after.pop("refused") and not before.pop("refused") and after == before, "it is shown, no more"
 
 
 def test_pull_towards_the_fort_is_refused():

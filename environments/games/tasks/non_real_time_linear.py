@@ -53,7 +53,7 @@ register(
             ("all-out", "All five imps are out, and the game says so."),
         ),
         max_steps=12,
-        params={"game": "environments.games.slingshot:Slingshot", "imps": 5, "stones": 5, "par": 2},
+        params={"game": "environments.games.slingshot:Slingshot", "imps": 5, "stones": 5, "par": 3},
         category="non-real-time-linear",
         tier="medium",
         tags=("physics",),
