@@ -233,3 +233,15 @@ def test_several_clicks_in_a_step_make_one_move():
 def test_actions_outside_the_schema_are_refused(action):
     with pytest.raises(InvalidAction):
         ACTIONS.parse(action)
+
+
+def test_refusals_are_told_on_the_screen_and_gone_with_the_next_action():
+    game = game_of()
+    before = game.draw()
+    reason = do(game, do="present", evidence="B")
+    assert reason in game.message and not np.array_equal(game.draw(), before)
+    assert drag(game, view.centre(view.CARDS["B"]), view.centre(view.TESTIMONY)) == reason
+    do(game, do="next")
+    assert game.message == ""
+    game.on_input(InputEvent("key_down", key="enter"))
+    assert "open the piece of evidence" in game.message

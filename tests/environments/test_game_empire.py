@@ -398,3 +398,21 @@ def test_actions_outside_the_schema_are_refused(action):
 def test_too_few_years_are_refused():
     with pytest.raises(ValueError, match="years"):
         Empire(years=3)
+
+
+def test_refusals_take_the_place_of_the_news_until_an_order_is_carried_out():
+    game = game_of()
+    news = game.draw()[24:40, 20:452].copy()
+    reason = do(game, do="move", unit="P", column=3, row=3)
+    assert game.refused == reason and not np.array_equal(game.draw()[24:40, 20:452], news)
+    twin = game_of()
+    twin.load(game.state())
+    assert np.array_equal(twin.draw(), game.draw())
+    do(game, do="found", unit="A")
+    assert game.refused == "" and game.world.news == ["City Z is founded."]
+
+
+def test_work_of_a_city_is_shortened_to_the_room_there_is():
+    city = settled().world.cities[0]
+    city.queue, city.production = ["swordsman", "scout", "scout"], 3
+    assert [view._work(city, room) for room in (200, 100, 10)] == ["swordsman 3/14 +2", "swordsman +2", "swordsman"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from environments import drawing
 from environments.errors import InvalidSnapshot
 from environments.game import InputEvent
 from environments.games.grid import distances
@@ -96,6 +97,15 @@ def test_leaving_without_the_amulet_fails():
     keys = list(game.keys)
     play(game, "north", "south")
     assert game.keys == keys, "after the end no key is pressed"
+
+
+def test_fleeing_by_the_way_up_ends_the_quest_and_is_not_called_a_death(monkeypatch):
+    game = started()
+    play(game, "continue", "ascend", "y")
+    told = []
+    monkeypatch.setattr(drawing, "banner", lambda canvas, headline, detail, *_, **__: told.append(detail))
+    game.draw()
+    assert game.over and not game.won and told == ["The hero has fled up the stairs."]
 
 
 def test_descending_elsewhere_is_no_end():

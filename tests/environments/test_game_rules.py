@@ -220,3 +220,16 @@ def test_milestones_tell_the_way_to_the_win(make_env):
                 reached.setdefault(name, env.moment)
         assert min(reached, key=reached.get) == "first-step" and reached.keys() == declared
         assert reached["word-pushed"] <= reached["sentence-changed"] <= reached["open"] <= reached["won"]
+
+
+def test_the_last_move_and_whether_it_was_refused_are_told_on_the_screen(make_env):
+    env = make_env("games/rules-v1", seed=0)
+    for _ in range(20):
+        *_, info = env.step({"move": "left"})
+        if info["illegal"]:
+            break
+    assert env.game.refused and env.game.last == "left"
+    refused = env.render()[:44, 190:460].copy()
+    env.step({"move": "undo"})
+    assert not env.game.refused and env.game.last == "undo"
+    assert not np.array_equal(env.render()[:44, 190:460], refused)
