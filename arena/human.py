@@ -41,7 +41,7 @@ from arena.run import host
 from environments.env import ArenaEnv, Frame
 from environments.errors import DisplayError, EnvironmentsError, InfrastructureError, UnsupportedSpace
 from environments.game import Game
-from environments.game_env import GameEnv
+from environments.game_env import TAP_MS, GameEnv
 from environments.task import ActionSpace, Task
 from storage.errors import StorageError
 from storage.locks import Busy
@@ -55,6 +55,9 @@ RUN: Final = "human"
 IDLE_S: Final = 300.0
 """Without any input for so long, the person has left."""
 FPS: Final = 20
+"""Pictures a second, at most."""
+_SLACK_S: Final = 0.01
+"""A tick that comes a little early is shown all the same: a game of 20 ticks a second would else show every other."""
 _QUIET_MS: Final = 1_000
 """A game that runs on while its player does nothing is recorded this often, in milliseconds of game time."""
 _LAG_S: Final = 0.25
@@ -266,7 +269,7 @@ class _PersonsClock(Clock):
         player.hands = session.inputs.take
         env.on_tick = self._pace
         self._wall_s = self._drawn_s = 0.0
-        self._game_ms = 0
+        self._game_ms = self._left = 0
 
     def think(self, observation: Mapping[str, Any]) -> tuple[Decision, int]:
         """Wait for the person, and let the game run on meanwhile; after a second without input, record that.
@@ -297,7 +300,12 @@ class _PersonsClock(Clock):
                 self._env.advance(self._tick_ms)
                 passed_ms += self._tick_ms
                 self._draw()
-        return self._person.act(observation), passed_ms
+        decision = self._person.act(observation)
+        if self._tick_ms and isinstance(decision.action, dict):
+            self._left = max(
+                -(-TAP_MS // self._tick_ms), decision.action.get("ms", 0) // self._tick_ms
+            )  # as GameEnv counts
+        return decision, passed_ms
 
     def _tie(self) -> None:
         """Begin to count, or count anew where the machine is too far behind."""
@@ -311,15 +319,19 @@ class _PersonsClock(Clock):
         return self._wall_s + next_ms / 1000 - time.monotonic()
 
     def _pace(self) -> None:
-        """After a tick of a step: show it, and wait until the wall's clock is where the game's is."""
+        """After a tick of a step: show it, and wait for the step's next, or until the wall is where the game is.
+
+        Not for the tick after the step: what the step costs the machine is paid in that time.
+        """
         self._draw()
-        ahead_s = self._due_s() - self._tick_ms / 1000
+        self._left -= 1
+        ahead_s = self._due_s() - (0 if self._left > 0 else self._tick_ms / 1000)
         if ahead_s > 0:
             time.sleep(ahead_s)
 
     def _draw(self) -> None:
         """The engine's picture, which is bit for bit what its window will show."""
-        if time.monotonic() - self._drawn_s >= 1 / FPS:
+        if time.monotonic() - self._drawn_s >= 1 / FPS - _SLACK_S:
             self._show(self._game.draw())
 
     def _show(self, frame: Frame) -> None:
