@@ -206,7 +206,7 @@ class Table {
     return h("details", { class: "how", open: true }, h("summary", {}, "How to play"), h("ul", {},
       h("li", {}, "Click, drag and turn the wheel on the picture; it has the keyboard while it is outlined."),
       h("li", {}, h("kbd", {}, "Tab"), " leaves the picture, ", h("kbd", {}, "Shift"), h("kbd", {}, "Tab"), " goes back to it."),
-      h("li", {}, "Score and milestones are shown when the game is over, as for every player."),
+      h("li", {}, "The score is shown when the game is over, the milestones in its replay."),
       h("li", {}, "After five minutes without input the game ends without a score.")));
   }
 
