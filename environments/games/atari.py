@@ -16,7 +16,7 @@ import numpy as np
 from ale_py import roms
 
 from environments import drawing
-from environments.drawing import Canvas, Colour
+from environments.drawing import Box, Canvas, Colour
 from environments.env import Frame
 from environments.game import Game, InputEvent
 
@@ -30,6 +30,8 @@ CENTRED: Stick = (0, 0, False)
 _SCALE = (3, 2)
 """Screen pixels per pixel of the television: its pixels are wider than high."""
 _SCREEN_TOP = 30
+SCREEN: Box = (6, 6, 474, 474)
+"""The television, for the banner of the end."""
 _SIDE_LEFT, _SIDE_RIGHT = 494, 626
 _ARROWS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 _NAMES = {(0, 0): "", (-1, 0): "LEFT", (1, 0): "RIGHT", (0, -1): "UP", (0, 1): "DOWN", (-1, -1): "UPLEFT",

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from environments import drawing
 from environments.env import Frame
-from environments.games.atari import CENTRED, FRAME_MS, AtariGame, Stick, code
+from environments.games.atari import CENTRED, FRAME_MS, SCREEN, AtariGame, Stick, code
 
 POINTS_IN_THE_AIR = 630
 """What the 36 invaders of the first wave are worth together."""
@@ -141,9 +141,11 @@ class Invaders(AtariGame):
                    ("Invaders left", str(left))]  # fmt: skip
         canvas = self.screen(figures)
         if self.won:
-            drawing.banner(canvas, "Target reached", f"Points: {self.points}.", drawing.GREEN, clear_of=400)
+            drawing.banner(
+                canvas, "Target reached", f"Points: {self.points}.", drawing.GREEN, clear_of=400, board=SCREEN
+            )
         elif self.console.ended:
-            drawing.banner(canvas, "Game over", f"Points: {self.points}.", drawing.RED, clear_of=400)
+            drawing.banner(canvas, "Game over", f"Points: {self.points}.", drawing.RED, clear_of=400, board=SCREEN)
         return canvas.frame()
 
     def _best(self, mark: Any, depth: int) -> tuple[float, str]:

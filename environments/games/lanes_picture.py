@@ -189,7 +189,7 @@ def _draw_card(canvas: Canvas, beach: Beach, kind: Kind) -> None:
     payable = beach.purse >= model.cost
     canvas.panel((left, top, right, bottom), drawing.TEAL if payable and not wait else drawing.LINE, 8)
     canvas.panel((left + 2, top + 2, right - 2, bottom - 2), drawing.CARD, 6)
-    sprites.DEFENDERS[kind](canvas, left + 25, top + 26)
+    sprites.DEFENDERS[kind](canvas, left + 23, top + 24)
     canvas.text(right - 7, top + 26, str(model.cost), 15, drawing.INK if payable else drawing.RED, bold=True,
                 anchor="rm")  # fmt: skip
     canvas.text((left + right) // 2, bottom - 10, kind, 12, drawing.MUTED, anchor="mm")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from environments import drawing
 from environments.env import Frame
-from environments.games.atari import CENTRED, FRAME_MS, AtariGame, Stick, code
+from environments.games.atari import CENTRED, FRAME_MS, SCREEN, AtariGame, Stick, code
 from environments.games.montezuma_expert import FLOOR, MIDDLE, TOP, Hero, Move, next_move
 
 STAGES = ("start", "middle", "right-ledge", "floor", "past-skull", "left-ledge", "key", "door", "next-room")
@@ -144,9 +144,11 @@ class Montezuma(AtariGame):
         figures = [("Lives", str(self.console.lives)), ("Key", key), ("Doors", "one is open" if opened else "shut")]
         canvas = self.screen(figures)
         if self.won:
-            drawing.banner(canvas, "Out of the room", "The next room is reached.", drawing.GREEN, clear_of=100)
+            drawing.banner(
+                canvas, "Out of the room", "The next room is reached.", drawing.GREEN, clear_of=100, board=SCREEN
+            )
         elif self.console.ended:
-            drawing.banner(canvas, "Game over", "The last life is lost.", drawing.RED, clear_of=100)
+            drawing.banner(canvas, "Game over", "The last life is lost.", drawing.RED, clear_of=100, board=SCREEN)
         return canvas.frame()
 
     @property

@@ -118,7 +118,7 @@ def stand(canvas: Canvas, sprite: Sprite, x: float, y: float, pixels: float, cli
         canvas.sprite(left, top, picture if keep == picture.height else picture.crop((0, 0, picture.width, keep)))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)  # near ones have a megabyte each
 def _scaled(sprite: Sprite, width: int) -> Image.Image:
     picture = _painted(sprite)
     height = max(1, round(picture.height * width / picture.width))

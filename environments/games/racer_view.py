@@ -227,7 +227,7 @@ class RoadView:
         top, bottom = y - tall, y - tall + 1.5 * scale
         canvas.polygon([(x - half, top), (x + half, top), (x + half, bottom), (x - half, bottom)], colour)
         size = int(1.1 * scale)
-        if 7 <= size <= 60:
+        if 12 <= size <= 60:
             canvas.text(x, (top + bottom) / 2, "FINISH" if last else "GATE", size, drawing.CARD, bold=True, anchor="mm")
 
     def _own_car(self, canvas: Canvas, scene: Scene) -> None:
