@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "benchmarks" / "roster.json"
 IMAGES = ROOT / "docs" / "images" / "games"
 THUMBNAIL = (240, 180)
-COLUMNS = 5
+COLUMNS = 7
 NAMES = {
     "markov-grid": "Markov grid",
     "non-real-time-linear": "Turn-based, linear",
@@ -69,12 +69,12 @@ def measure(task_id: str, seeds: int) -> dict[str, Any]:
 
 
 def portrait(task: Task) -> Image.Image:
-    """A moment of the expert's play, two thirds through the first seed."""
+    """A moment of the expert's play, three fifths through the first seed."""
     _, steps = played(task.id, 0, True)
     env = environments.make(task.id, "semantic")
     try:
         observation, _ = env.reset(seed=0)
-        for _ in range(2 * steps // 3):
+        for _ in range(3 * steps // 5):
             observation, *_ = env.step(env.expert_action())
         return Image.fromarray(np.array(observation[env.main_view]))
     finally:
@@ -129,7 +129,7 @@ def table(tasks: list[Task], figures: dict[str, Any], images: str) -> str:
 
 _HEAD = """# The games
 
-{games} games fill {filled} of {cells} cells of GameVerse's taxonomy. All are free, need neither display nor GPU, are
+{games} games fill {filled} of {cells} cells of GameVerse's taxonomy. All cost nothing, need neither display nor GPU, are
 made anew for every seed, and are scored by their own engine behind both action spaces. `arena tasks ID` tells the
 milestones of one, and `arena play ID` lets you play it.
 

@@ -77,7 +77,7 @@ register(
         params={"game": "environments.games.scene:Scene"},
         category="non-real-time-nonlinear",
         tier="hard",
-        tags=("3d", "deduction"),
+        tags=("3d", "deduction", "rendered"),
         extra="robots",
     )
 )
