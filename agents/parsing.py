@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from agents.errors import UnreadableReply
-from environments.actions import Action, TypedActions
+from environments.actions import Action
 from environments.errors import InvalidAction
 
 MAX_CHARACTERS = 100_000
@@ -35,6 +35,9 @@ class Parser(Protocol):
         Raises:
             InvalidAction: with one line per fault.
         """
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of one action."""
 
 
 def read_json(text: str) -> dict[str, Any] | list[Any]:
@@ -88,9 +91,9 @@ def read_action(text: str, actions: Parser) -> tuple[Action, str]:
 
 def _arguments(value: Any) -> Any:
     """The arguments of a tool call that a server without a tool parser left in the text."""
-    if isinstance(value, dict) and isinstance(value.get("name"), str) and len(value) == 2:
-        for key in ("arguments", "parameters"):
-            if isinstance(value.get(key), dict):
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        for key in ("arguments", "parameters", "input"):
+            if isinstance(value.get(key), dict) and set(value) <= {"name", key, "type", "id"}:
                 return value[key]
     return value
 
@@ -101,9 +104,11 @@ def _inner(value: dict[str, Any], actions: Parser) -> Any:
     if isinstance(inner, str):  # an object written as a string, as some tool callers do
         loaded = _load(inner.strip())
         inner = inner if loaded is _NOTHING else loaded
-    if actions_accept(actions, inner) or not actions_accept(actions, value):
+    if actions_accept(actions, inner):
         return inner
-    return value
+    # Where neither is valid, the complaint must be about what was meant: an action may name its verb "action".
+    named = not isinstance(inner, dict | list) and "action" in _fields(actions)
+    return value if named or actions_accept(actions, value) else inner
 
 
 def actions_accept(actions: Parser, value: Any) -> bool:
@@ -116,7 +121,8 @@ def actions_accept(actions: Parser, value: Any) -> bool:
 
 
 def _fields(actions: Parser) -> set[str]:
-    return set(actions.model.model_fields) if isinstance(actions, TypedActions) else set()
+    """What an action calls its own fields, as far as all actions have the same."""
+    return set(actions.schema().get("properties", ()))
 
 
 def _load(text: str) -> Any:

@@ -26,9 +26,24 @@ _OTHER_NAMES = {
     "arrowup": "up", "arrowdown": "down", "arrowleft": "left", "arrowright": "right", "up_arrow": "up",
     "down_arrow": "down", "left_arrow": "left", "right_arrow": "right", "page_up": "pageup", "page_down": "pagedown",
     "pgup": "pageup", "pgdn": "pagedown", "pgdown": "pagedown", "prior": "pageup", "next": "pagedown",
-    "back_space": "backspace", "\n": "enter", "\t": "tab",
+    "back_space": "backspace", "\n": "enter", "\t": "tab", "control_r": "ctrl", "ctrl_r": "ctrl", "shift_r": "shift",
+    "alt_r": "alt", "kp_up": "up", "kp_down": "down", "kp_left": "left", "kp_right": "right", "kp_home": "home",
+    "kp_end": "end", "kp_prior": "pageup", "kp_page_up": "pageup", "kp_next": "pagedown", "kp_page_down": "pagedown",
+    "kp_delete": "delete", "kp_space": "space", "kp_tab": "tab", "linefeed": "enter",
+    **{f"kp_{digit}": digit for digit in "0123456789"},
 }  # fmt: skip
 """What X, browsers and the providers' own examples call the same keys."""
+_SIGNS = {
+    "plus": "+", "kp_add": "+", "minus": "-", "kp_subtract": "-", "equal": "=", "slash": "/", "kp_divide": "/",
+    "backslash": "\\", "period": ".", "kp_decimal": ".", "comma": ",", "semicolon": ";", "colon": ":", "question": "?",
+    "exclam": "!", "asterisk": "*", "kp_multiply": "*", "underscore": "_", "apostrophe": "'", "quotedbl": '"',
+    "numbersign": "#", "dollar": "$", "percent": "%", "ampersand": "&", "parenleft": "(", "parenright": ")",
+    "bracketleft": "[", "bracketright": "]", "braceleft": "{", "braceright": "}", "less": "<", "greater": ">",
+    "at": "@", "grave": "`", "asciitilde": "~", "asciicircum": "^", "bar": "|",
+}  # fmt: skip
+"""X's names of signs, which have no key of their own here: alone they are typed."""
+_NEAR = 0.75
+"""How alike a key's name must be to be suggested; at difflib's own 0.6 Insert would be taken for Page Down."""
 
 
 class Reading(NamedTuple):
@@ -72,7 +87,7 @@ class Dialect(ABC):
         """
         listener = _Listener(spoken)
         action, rationale = read_action(text, listener)
-        return Reading(action, rationale, json.dumps(listener.heard))
+        return Reading(action, rationale, json.dumps(listener.heard, ensure_ascii=False))
 
 
 class Spoken:
@@ -124,6 +139,9 @@ class _Listener:
         self.heard = action
         return self._spoken.parse(action)
 
+    def schema(self) -> dict[str, Any]:
+        return self._spoken.schema()
+
 
 def validated(model: type[BaseModel], said: Any) -> Any:
     """The variant of a union model that was said.
@@ -163,7 +181,7 @@ def key(name: str, field: str) -> str:
     known = _OTHER_NAMES.get(lowered, lowered)
     if known in _KEYS:
         return known
-    near = difflib.get_close_matches(known, [*_KEYS, *_OTHER_NAMES], n=1)
+    near = difflib.get_close_matches(known, [*_KEYS, *_OTHER_NAMES], n=1, cutoff=_NEAR)
     hint = (
         f"; did you mean {_OTHER_NAMES.get(near[0], near[0])!r}?"
         if near
@@ -176,21 +194,34 @@ def keys_together(names: Sequence[str], field: str, ms: int | None = None) -> di
     """One key pressed or held, or several together; a single sign without a key of its own is typed.
 
     Args:
-        names: of the keys, by any of their names.
+        names: of the keys, by any of their names; one may hold several, joined by "+".
         field: where they were named, for complaints.
         ms: how long to hold them; None for a tap.
 
     Raises:
-        InvalidAction: for none, more than four, or one that is not offered.
+        InvalidAction: for none, more than four, one twice, or one that is not offered.
     """
+    names = [part for name in names for part in parts_of(name)]
     if not 1 <= len(names) <= 4:
         raise InvalidAction([f"{field}: expected one to four keys, got {len(names)}"])
     if len(names) == 1:
-        if ms is None and len(names[0]) == 1 and names[0].isprintable() and names[0].lower() not in _KEYS | {" "}:
-            return {"verb": "type", "text": names[0]}
+        sign = _SIGNS.get(names[0].strip().lower(), names[0])
+        if ms is None and len(sign) == 1 and sign.isprintable() and sign.lower() not in _KEYS | {" "}:
+            return {"verb": "type", "text": sign}
         held = {} if ms is None else {"ms": ms}
         return {"verb": "press" if ms is None else "hold", "key": key(names[0], field), **held}
-    return {"verb": "hotkey", "keys": [key(name, field) for name in names], "ms": ms or 0}
+    keys = [key(name, field) for name in names]
+    if len(set(keys)) < len(keys):  # together they would be one press, which is not what was meant
+        raise InvalidAction([f"{field}: the same key twice; these are pressed together: press a key once per step"])
+    return {"verb": "hotkey", "keys": keys, "ms": ms or 0}
+
+
+def parts_of(name: str) -> list[str]:
+    """The keys of a combination such as "ctrl+shift+t"; "+" alone, or at the end, is that sign itself."""
+    if "+" not in name[:-1]:
+        return [name]
+    head, sign = (name[:-2], ["+"]) if name.endswith("++") else (name, [])
+    return [*head.split("+"), *sign]
 
 
 def milliseconds(seconds: float, field: str) -> int:
@@ -205,13 +236,15 @@ def milliseconds(seconds: float, field: str) -> int:
 
 
 def wheel(direction: str, notches: float, field: str) -> int:
-    """Wheel clicks, positive upwards, one to ten in either direction.
+    """Wheel clicks, positive upwards, one to ten in either direction; what is more is ten, as the helps say.
 
     Raises:
-        InvalidAction: for a horizontal direction, which no wheel here has.
+        InvalidAction: for a horizontal direction, which no wheel here has, or no distance.
     """
     if direction not in ("up", "down"):
-        raise InvalidAction([f"{field}: the wheel turns up or down, not {direction!r}"])
+        raise InvalidAction([f"{field}: the wheel turns up or down, not {direction[:40]!r}"])
+    if not notches > 0:
+        raise InvalidAction([f"{field}: expected some distance, got {notches:g}"])
     clicks = min(10, max(1, round(notches)))
     return clicks if direction == "up" else -clicks
 

@@ -6,9 +6,10 @@ downwards and to the right; a notch of a wheel is taken as 100 of them.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from agents.coordinates import Coordinates
 from agents.dialects import base
@@ -24,14 +25,24 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+class _Pointed(_Said):
+    keys: Annotated[list[str] | None, Field(max_length=4, description="not offered here: leave it out")] = None
+    """Keys held meanwhile, which the newer models may name; most say null or none."""
+
+
 class Point(_Said):
     """A place in the picture."""
 
     x: float
     y: float
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_pair(cls, value: Any) -> Any:
+        return dict(zip("xy", value, strict=True)) if isinstance(value, list) and len(value) == 2 else value
 
-class Click(_Said):
+
+class Click(_Pointed):
     """Click at x, y."""
 
     type: Literal["click"]
@@ -40,7 +51,7 @@ class Click(_Said):
     button: Literal["left", "right", "wheel", "back", "forward"] = "left"
 
 
-class DoubleClick(_Said):
+class DoubleClick(_Pointed):
     """Click twice at x, y with the left button."""
 
     type: Literal["double_click"]
@@ -48,7 +59,7 @@ class DoubleClick(_Said):
     y: float
 
 
-class Drag(_Said):
+class Drag(_Pointed):
     """Press at the first point of the path, move along it, release at the last. The path must be straight."""
 
     type: Literal["drag"]
@@ -62,7 +73,7 @@ class KeyPress(_Said):
     keys: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=4)]
 
 
-class Move(_Said):
+class Move(_Pointed):
     """Move the pointer to x, y."""
 
     type: Literal["move"]
@@ -70,7 +81,7 @@ class Move(_Said):
     y: float
 
 
-class Scroll(_Said):
+class Scroll(_Pointed):
     """Turn the wheel at x, y; scroll_y is in pixels, positive is down."""
 
     type: Literal["scroll"]
@@ -78,6 +89,14 @@ class Scroll(_Said):
     y: float
     scroll_x: float = 0
     scroll_y: float = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_camel_case(cls, value: Any) -> Any:
+        """Take the spelling of the provider's examples in JavaScript too."""
+        if not isinstance(value, dict):
+            return value
+        return {{"scrollX": "scroll_x", "scrollY": "scroll_y"}.get(name, name): item for name, item in value.items()}
 
 
 class TypeText(_Said):
@@ -110,8 +129,8 @@ class OpenAIAction(
     """One computer action. The field `type` names it.
 
     click(x, y, button=left|right|wheel) - double_click(x, y) - drag(path) - keypress(keys) - move(x, y) -
-    scroll(x, y, scroll_x, scroll_y) - type(text) - wait() - screenshot(). For example
-    {"type": "keypress", "keys": ["ARROWUP"]}.
+    scroll(x, y, scroll_x, scroll_y) - type(text) - wait() - screenshot(). Scrolling goes 1000 pixels at most, waiting
+    lasts two seconds. For example {"type": "keypress", "keys": ["ARROWUP"]}.
     """
 
 
@@ -130,7 +149,10 @@ class OpenAI(base.Dialect):
 
     def translate(self, said: Any, coordinates: Coordinates) -> dict[str, Any]:
         """The gesture that is meant."""
-        match base.validated(OpenAIAction, said):
+        action = base.validated(OpenAIAction, _unwrapped(said))
+        if isinstance(action, _Pointed) and action.keys:
+            raise base.not_offered("holding `keys` meanwhile", "press keys in a step of their own")
+        match action:
             case Click(x=x, y=y, button=button):
                 if button in ("back", "forward"):
                     raise base.not_offered(f"button {button!r}", "there are left, right and wheel")
@@ -154,6 +176,19 @@ class OpenAI(base.Dialect):
         return {"verb": "wait", "ms": 0}  # a screenshot, which comes with every turn
 
 
+def _unwrapped(said: Any) -> Any:
+    """The action of an output item; newer models give a list of them, of which one is taken.
+
+    Raises:
+        InvalidAction: for several at once.
+    """
+    if isinstance(said, dict) and isinstance(said.get("actions"), list):
+        if len(said["actions"]) != 1:
+            raise InvalidAction([f"actions: expected exactly one action a turn, got {len(said['actions'])}"])
+        return said["actions"][0]
+    return said
+
+
 def _scroll(scroll: Scroll, coordinates: Coordinates) -> dict[str, Any]:
     if scroll.scroll_x or not scroll.scroll_y:
         raise InvalidAction(["scroll: the wheel turns up or down; give scroll_y, not 0, and scroll_x 0"])
@@ -163,12 +198,16 @@ def _scroll(scroll: Scroll, coordinates: Coordinates) -> dict[str, Any]:
 
 
 def _check_straight(path: list[Point], coordinates: Coordinates) -> None:
-    """Refuse a path with a bend: the hand here goes straight from its start to its end."""
+    """Refuse a path with a bend or a way back: the hand here goes straight from its start to its end."""
     (x, y), (to_x, to_y) = (path[0].x, path[0].y), (path[-1].x, path[-1].y)
-    length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
+    length = math.hypot(to_x - x, to_y - y)
     allowed = _STRAIGHT * max(coordinates.extent)
+    ux, uy = ((to_x - x) / length, (to_y - y) / length) if length else (0.0, 0.0)
+    furthest = 0.0
     for i, point in enumerate(path[1:-1], 1):
-        across = abs((to_x - x) * (point.y - y) - (to_y - y) * (point.x - x))
-        distance = across / length if length else ((point.x - x) ** 2 + (point.y - y) ** 2) ** 0.5
-        if not distance <= allowed:  # also for a distance that is no number
-            raise InvalidAction([f"path[{i}]: lies off the straight line; drag in several straight pieces"])
+        along = (point.x - x) * ux + (point.y - y) * uy
+        across = math.hypot(point.x - x - along * ux, point.y - y - along * uy)
+        # Written so that a distance that is no number is refused too.
+        if not (across <= allowed and furthest - allowed <= along <= length + allowed):
+            raise InvalidAction([f"path[{i}]: lies off the straight way; drag in several straight pieces"])
+        furthest = max(furthest, along)

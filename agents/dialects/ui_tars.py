@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from agents.coordinates import Coordinates
 from agents.dialects import base
 from agents.errors import UnreadableReply
+from agents.parsing import MAX_CHARACTERS
 from environments.errors import InvalidAction
 
 _HELP = """Answer in plain text: one line that begins with "Thought:", then one line that begins with "Action:" and
@@ -22,6 +23,8 @@ holds exactly one call.
 click(start_box='(x,y)') - left_double(start_box='(x,y)') - right_single(start_box='(x,y)') -
 drag(start_box='(x,y)', end_box='(x,y)') - hotkey(key='ctrl c') - type(content='text') -
 scroll(start_box='(x,y)', direction='up' or 'down') - wait() - finished(content='why')
+
+A "\\n" at the end of a typed text submits it; wait() lasts two seconds.
 
 For example:
 Thought: The snake heads for the wall, so it must turn.
@@ -45,9 +48,23 @@ _VERBS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "wait": ((), ()),
     "finished": ((), ("content",)),
     "call_user": ((), ()),
+    "move": (("start_box",), ()),
+    "key_down": (("key",), ()),
+    "key_up": (("key",), ()),
 }
-_OTHER_ARGUMENTS = {"point": "start_box", "start_point": "start_box", "end_point": "end_box"}
-"""What 1.5 calls them."""
+_OTHER_ARGUMENTS = {
+    "point": "start_box", "start_point": "start_box", "end_point": "end_box", "hotkey": "key", "press": "key",
+}  # fmt: skip
+"""What 1.5, and the models' own parser, call them."""
+_OTHER_VERBS = {
+    "press": "hotkey", "keydown": "key_down", "release": "key_up", "keyup": "key_up", "hover": "move",
+    "mouse_move": "move", "select": "drag", "left_single": "click",
+}  # fmt: skip
+"""What the models' own executor knows besides, and what it is here."""
+_MARKER = re.compile(r"(?<!\w)Action[ \t]*[:\uff1a][*]*")
+_AROUND = re.compile(r"^(?:```\w*\s*|`)+|(?:<\|im_end\|>|\[EOS\]|```|`|\s)+$")
+"""What stands around a call: fences, and the sign with which a model ends."""
+_INNER_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 
 
 class UITars(base.Dialect):
@@ -66,14 +83,14 @@ class UITars(base.Dialect):
 
     def read(self, text: str, spoken: base.Spoken) -> base.Reading:
         """The gesture of the one call, and the thought before it."""
-        thought, marker, rest = text.partition("Action:")
-        call = rest.strip() if marker else text.strip()
+        if len(text) > MAX_CHARACTERS:
+            raise UnreadableReply([f"the reply has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
+        thought, call = _split(text)
         try:
             action = spoken.parse(call)
         except InvalidAction as error:
             raise UnreadableReply(error.problems) from None
-        said = thought.strip().removeprefix("Thought:").strip() if marker else ""
-        return base.Reading(action, said, call)
+        return base.Reading(action, thought, call)
 
     def translate(self, said: Any, coordinates: Coordinates) -> dict[str, Any]:
         """The gesture that is meant."""
@@ -89,12 +106,19 @@ class UITars(base.Dialect):
             case "drag":
                 start, end = (_place(a[name], name) for name in ("start_box", "end_box"))
                 return base.drag(start, end, coordinates)
+            case "move":
+                return {"verb": "move", **at("start_box")}
+            case "key_down" | "key_up":
+                return {"verb": verb, "key": base.key(a["key"], "key")}
             case "hotkey":
                 return base.keys_together(a["key"].split() or [a["key"]], "key")
             case "type":
-                # A closing line feed means Enter, which is a step of its own here.
-                text = a["content"].rstrip("\n")
-                return {"verb": "type", "text": text} if text else {"verb": "press", "key": "enter"}
+                # A closing line feed submits what was typed: it is typed as Enter.
+                return (
+                    {"verb": "press", "key": "enter"}
+                    if a["content"] == "\n"
+                    else {"verb": "type", "text": a["content"]}
+                )
             case "scroll":
                 clicks = base.wheel(a["direction"], _NOTCHES, "direction")
                 place = at("start_box") if "start_box" in a else _middle(coordinates)
@@ -107,6 +131,43 @@ class UITars(base.Dialect):
         }  # finished, or a call for the user: the episode goes on until the world says so
 
 
+def _split(text: str) -> tuple[str, str]:
+    """Thought and call. The first "Action:" with a call after it counts, or else the last.
+
+    Models write of actions in their thoughts; two calls are refused, not chosen from.
+    """
+    markers = list(_MARKER.finditer(text))
+    if not markers:
+        return "", _bare(text)
+    for at, marker in enumerate(markers):
+        end = markers[at + 1].start() if at + 1 < len(markers) else len(text)
+        if _tree(_bare(text[marker.end() :])) or _tree(_bare(text[marker.end() : end])):
+            break  # its rest is one call, or one with more after it, which `_call` refuses
+    thought = text[: marker.start()].strip(" \n\t*`")
+    return thought.removeprefix("Thought:").removeprefix("Thought\uff1a").strip(), _bare(text[marker.end() :])
+
+
+def _bare(call: str) -> str:
+    return _AROUND.sub("", call.strip()).strip()
+
+
+def _tree(text: str) -> ast.Call | None:
+    """The one call that a text is, parsed, never evaluated."""
+    if len(text) > _MAX_CALL:
+        return None
+    # Typed texts come with raw line feeds, which a string in quotes cannot hold, and with bare apostrophes.
+    line = text.replace("\r", "").replace("\n", "\\n")
+    for candidate in (line, _INNER_APOSTROPHE.sub(r"\\'", line)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Python's opinion of the escapes in a model's text
+                tree = ast.parse(candidate, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        return tree if isinstance(tree, ast.Call) else None
+    return None
+
+
 def _call(said: Any) -> tuple[str, dict[str, str]]:
     """Name and arguments of a call; parsed, never evaluated.
 
@@ -117,19 +178,13 @@ def _call(said: Any) -> tuple[str, dict[str, str]]:
         raise InvalidAction([f"expected one call as text, got {type(said).__name__}"])
     if len(said) > _MAX_CALL:
         raise InvalidAction([f"the call has {len(said)} characters; at most {_MAX_CALL} are read"])
-    # Typed texts come with raw line feeds, which a string in quotes cannot hold.
-    text = said.strip().replace("\r", "")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's opinion of the escapes in a model's text
-            tree = ast.parse(text.replace("\n", "\\n"), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise InvalidAction(
-            [f"expected exactly one call such as click(start_box='(10,20)'), got {text[:80]!r}"]
-        ) from None
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.args:
+    text = said.strip()
+    tree = _tree(text)
+    if tree is None:
+        raise InvalidAction([f"expected exactly one call such as click(start_box='(10,20)'), got {text[:80]!r}"])
+    if not isinstance(tree.func, ast.Name) or tree.args:
         raise InvalidAction([f"expected one call with named arguments, got {text[:80]!r}"])
-    verb = tree.func.id
+    verb = _OTHER_VERBS.get(tree.func.id, tree.func.id)
     if verb not in _VERBS:
         raise InvalidAction([f"no verb {verb[:40]!r}; there are {', '.join(_VERBS)}"])
     arguments: dict[str, str] = {}

@@ -41,8 +41,19 @@ NAMES: tuple[DialectName, ...] = ("arena", "openai", "anthropic", "ui-tars")
         ("openai", {"type": "keypress", "keys": [" "]}, {"verb": "press", "key": "space"}),
         ("openai", {"type": "scroll", "x": 5, "y": 6, "scroll_y": 320}, {"verb": "scroll", "clicks": -3}),
         ("openai", {"type": "wait"}, {"verb": "wait", "ms": 2000}),
+        ("openai", {"type": "click", "x": 5, "y": 6, "keys": None}, {"verb": "click", "x": 5}),
+        ("openai", {"type": "drag", "path": [[1, 2], [3, 4]]}, {"verb": "drag", "x": 1, "to_y": 4}),
+        ("openai", {"type": "keypress", "keys": ["CTRL+C"]}, {"verb": "hotkey", "keys": ["ctrl", "c"]}),
+        ("openai", {"type": "scroll", "x": 5, "y": 6, "scrollX": 0, "scrollY": 300}, {"clicks": -3}),
+        ("openai", {"type": "computer_call", "actions": [{"type": "wait"}]}, {"verb": "wait"}),
         ("anthropic", {"action": "key", "text": "Return"}, {"verb": "press", "key": "enter"}),
         ("anthropic", {"action": "key", "text": "+"}, {"verb": "type", "text": "+"}),
+        ("anthropic", {"action": "key", "text": "question"}, {"verb": "type", "text": "?"}),
+        ("anthropic", {"action": "key", "text": "A"}, {"verb": "hotkey", "keys": ["shift", "a"]}),
+        ("anthropic", {"action": "key", "text": "KP_Left"}, {"verb": "press", "key": "left"}),
+        ("anthropic", {"action": "key", "text": "Shift_R+Tab"}, {"keys": ["shift", "tab"]}),
+        ("anthropic", {"action": "left_click", "coordinate": "(5, 6)"}, {"verb": "click", "x": 5, "y": 6}),
+        ("anthropic", {"action": "left_click", "coordinate": "[5,6]", "text": ""}, {"x": 5, "y": 6}),
         ("anthropic", {"action": "key", "text": "ctrl+shift+Page_Down"}, {"keys": ["ctrl", "shift", "pagedown"]}),
         ("anthropic", {"action": "hold_key", "text": "Left", "duration": 0.4}, {"verb": "hold", "ms": 400}),
         ("anthropic", {"action": "hold_key", "text": "Up+Left", "duration": 1}, {"verb": "hotkey", "ms": 1000}),
@@ -63,7 +74,13 @@ NAMES: tuple[DialectName, ...] = ("arena", "openai", "anthropic", "ui-tars")
         ("ui-tars", "right_single(start_box='(5,6)')", {"button": "right"}),
         ("ui-tars", "left_double(start_box='(5,6)')", {"count": 2}),
         ("ui-tars", "hotkey(key='ctrl c')", {"verb": "hotkey", "keys": ["ctrl", "c"]}),
-        ("ui-tars", "type(content='it\\'s\n')", {"verb": "type", "text": "it's"}),
+        ("ui-tars", "type(content='it\\'s\n')", {"verb": "type", "text": "it's\n"}),
+        ("ui-tars", "type(content='it's')", {"verb": "type", "text": "it's"}),
+        ("ui-tars", "type(content='\\n')", {"verb": "press", "key": "enter"}),
+        ("ui-tars", "hotkey(key='ctrl+c')", {"verb": "hotkey", "keys": ["ctrl", "c"]}),
+        ("ui-tars", "press(press='arrowup')", {"verb": "press", "key": "up"}),
+        ("ui-tars", "keydown(key='a')", {"verb": "key_down", "key": "a"}),
+        ("ui-tars", "hover(start_box='(5,6)')", {"verb": "move", "x": 5, "y": 6}),
         ("ui-tars", "scroll(direction='down')", {"verb": "scroll", "x": 320, "y": 240, "clicks": -5}),
         ("ui-tars", "finished(content='done')", {"verb": "wait", "ms": 0}),
     ],
@@ -80,6 +97,29 @@ def test_words_become_gestures(dialect: DialectName, said: Any, gesture: dict[st
         ("openai", {"type": "click", "x": 1, "y": -1}, "y: -1 is outside the picture"),
         ("openai", {"type": "keypress", "keys": ["ARROWUPP"]}, "did you mean"),
         ("openai", {"type": "drag", "path": [{"x": 0, "y": 0}, {"x": 9, "y": 300}, {"x": 300, "y": 0}]}, "straight"),
+        ("openai", {"type": "drag", "path": [[0, 0], [300, 0], [100, 0]]}, "straight"),
+        ("openai", {"type": "keypress", "keys": ["LEFT", "LEFT"]}, "once per step"),
+        ("openai", {"type": "click", "x": 5, "y": 6, "keys": ["CTRL"]}, "keys"),
+        ("openai", {"actions": [{"type": "wait"}, {"type": "wait"}]}, "exactly one action a turn, got 2"),
+        ("anthropic", {"action": "key", "text": "Insert"}, "no key 'Insert'; there are letters"),
+        ("anthropic", {"action": "key", "text": "Up", "repeat": 5}, "once per step"),
+        ("anthropic", {"action": "zoom", "region": [0, 0, 9, 9]}, "zoom is not offered"),
+        (
+            "anthropic",
+            {
+                "action": "scroll",
+                "coordinate": [1, 2],
+                "scroll_direction": "up",
+                "scroll_amount": 1,
+                "text": "ctrl",
+            },
+            "text: scroll does not take it",
+        ),
+        (
+            "anthropic",
+            {"action": "scroll", "coordinate": [1, 2], "scroll_direction": "up", "scroll_amount": 0},
+            "some distance",
+        ),
         ("anthropic", {"action": "left_mouse_down"}, "left_click_drag"),
         ("anthropic", {"action": "left_click"}, "coordinate: left_click needs it"),
         ("anthropic", {"action": "wait", "duration": 60}, "0 to 2 seconds, got 60"),
@@ -98,6 +138,48 @@ def test_a_thought_and_a_call_in_plain_text() -> None:
     assert reading == ({"verb": "press", "key": "up"}, "A wall.\nI turn.", "hotkey(key='up')")
     with pytest.raises(UnreadableReply, match="exactly one call"):
         speak("ui-tars", PIXELS).read("I would rather not.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "rationale"),
+    [
+        ("Thought: My Action: is a turn.\nAction: hotkey(key='up')", "My Action: is a turn."),
+        ("Thought: A wall. Action: hotkey(key='up')", "A wall."),
+        ("Thought\uff1a\u8f6c\nAction\uff1ahotkey(key='up')", "\u8f6c"),
+        ("```\nThought: A wall.\nAction: hotkey(key='up')\n```<|im_end|>\n", "A wall."),
+        ("Reflection: r\nAction_Summary: s\nAction: `hotkey(key='up')`", "Reflection: r\nAction_Summary: s"),
+        ("hotkey(key='up')", ""),
+    ],
+)
+def test_the_call_is_found_in_what_stands_around_it(reply: str, rationale: str) -> None:
+    reading = speak("ui-tars", PIXELS).read(reply)
+    assert reading.action == {"verb": "press", "key": "up"}
+    assert reading.rationale == rationale
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Action: wait()\nAction: finished()",
+        "Action: wait()\n\nfinished()",
+        "Action: type(content='a') type(content='b')",
+    ],
+)
+def test_of_two_calls_none_is_chosen(reply: str) -> None:
+    with pytest.raises(UnreadableReply, match="exactly one call"):
+        speak("ui-tars", PIXELS).read(reply)
+
+
+def test_a_bare_action_that_names_its_verb_action_is_refused_for_what_is_wrong_with_it() -> None:
+    """Not for not being an object: a model can act upon the one, not upon the other."""
+    spoken = speak("anthropic", PIXELS)
+    with pytest.raises(UnreadableReply, match="x: 9999 is outside the picture"):
+        spoken.read('{"action": "left_click", "coordinate": [9999, 2]}')
+    with pytest.raises(UnreadableReply, match="coordinate: left_click needs it"):
+        spoken.read('{"rationale": "there", "action": "left_click"}')
+    reading = spoken.read('{"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "screenshot"}}')
+    assert reading.action == {"verb": "wait", "ms": 0}
+    assert spoken.read('{"action": "type", "text": "\u4f60"}').said == '{"action": "type", "text": "\u4f60"}'
 
 
 def test_numbers_are_the_models_own() -> None:
