@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 import sys
@@ -23,6 +24,7 @@ from arena.leaderboard import leaderboard
 from arena.location import Location
 from environments import registry as task_registry
 from environments.desktop import check
+from environments.task import CATEGORIES, TIERS
 from tests.environments import test_games_contract as contract
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -207,3 +209,25 @@ def test_the_pages_player_plays_and_goes_on_after_an_interruption(
         assert [step.action for step in store.steps(episode.id)] == actions
         assert (episode.state_hash, episode.video) == (whole.state_hash, whole.video)
     shutil.rmtree(elsewhere.scratch, ignore_errors=True)
+
+
+# -- the table of games ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", environments.match("games/*"), ids=lambda task: task.id)
+def test_every_game_is_in_the_readme_and_on_its_page_with_a_picture_and_figures(task: environments.Task) -> None:
+    figures = json.loads((DOCS.parent / "benchmarks" / "roster.json").read_text("utf-8"))["games"][task.id]
+    name = task.id.removeprefix("games/").rsplit("-v", 1)[0]
+    assert (DOCS / "images" / "games" / f"{name}.png").stat().st_size > 1000
+    readme, page = (DOCS.parent / "README.md").read_text("utf-8"), (DOCS / "games.md").read_text("utf-8")
+    assert f"`{task.id}`" in readme and f"`{task.id}`, {task.tier}" in page and task.goal in page
+    assert f"expert **{figures['expert']['mean']:.1f}**" in page
+    bound = 90.0 if task.tier != "hard" else figures["random"]["mean"] + 20
+    assert figures["expert"]["mean"] >= bound
+
+
+def test_every_cell_of_the_taxonomy_has_a_game_and_native_programs_are_from_all_categories() -> None:
+    games, native = environments.match("games/*"), environments.match("desktop/*")
+    cells = {(task.category, task.tier) for task in games}
+    assert len(cells) == len(CATEGORIES) * len(TIERS) == 15 and len(games) >= 18
+    assert len(native) >= 8 and {task.category for task in native} == set(CATEGORIES)
