@@ -25,9 +25,10 @@ _GUARD_HALF_WIDTH = 14.0
 class Corridor(DoomGame):
     """Six guards shoot at sight, one hit kills each of them, and every hit hurts the player twice as much as usual.
 
-    Score: 60 x way + 4 x guards shot + 16 for the armour. Way is the share of the corridor that the player has
-    come at the farthest, 0 at the start and 1 at the armour, and all guards are 24 points. It is won when the armour
-    is taken by someone who has shot at least `needed` guards; the armour ends the game in any case.
+    Score: 40 x way + 5 x guards shot + 30 for the armour. Way is the share of the corridor that the player has
+    come at the farthest, 0 at the start and 1 at the armour, and all guards are 30 points. It is won when the armour
+    is taken by someone who has shot at least `needed` guards; the armour ends the game in any case. The corridor is
+    always the same; the guards' dice, how long they have been about, and where the player looks at first are not.
     """
 
     help_line: ClassVar[str] = "Arrow keys walk and turn.  A and D step aside.  Ctrl fires."
@@ -44,10 +45,10 @@ class Corridor(DoomGame):
         self.needed = needed
 
     def begin(self) -> Start:
-        """Other dice, and another direction to look in at first."""
+        """Other dice, another moment, and another direction to look in at first."""
         seed = int(self.rng.integers(1, 2**31 - 1))
         turn = int(self.rng.integers(8, 60)) * (1 if self.rng.integers(2) else -1)
-        return Start("map01", seed, turn)
+        return Start("map01", seed, turn, wait=int(self.rng.integers(0, 36)))
 
     def notice(self, now: dict[str, Any]) -> None:
         """The farthest point reached."""
@@ -60,9 +61,9 @@ class Corridor(DoomGame):
         return bool(self.seen["ending"] == "exit" and self.seen["kills"] >= self.needed)
 
     def score(self) -> float:
-        """60 x way + 4 x guards shot + 16 for the armour; see the class."""
-        armour = 16 if self.seen["ending"] == "exit" else 0
-        return float(60 * self.seen["way"] / LENGTH + 4 * min(self.seen["kills"], GUARDS) + armour)
+        """40 x way + 5 x guards shot + 30 for the armour; see the class."""
+        armour = 30 if self.seen["ending"] == "exit" else 0
+        return float(40 * self.seen["way"] / LENGTH + 5 * min(self.seen["kills"], GUARDS) + armour)
 
     def reached(self) -> set[str]:
         """`guard-1`, `guard-2`, `guards-enough`, `niches-1` to `niches-3`, `half-way`, `armour`."""

@@ -182,7 +182,7 @@ class DoomGame(Game):
 
     def state(self) -> dict[str, Any]:
         """The start, what was held since, what has been seen: enough to play the same again."""
-        start = [self.start.level, self.start.seed, self.start.turn]
+        start = [self.start.level, self.start.seed, self.start.turn, self.start.wait]
         runs = [list(run) for run in self.runs]
         return {"start": start, "runs": runs, "held": list(self.held), "fresh": self._fresh, "seen": _copy(self.seen)}
 
@@ -192,11 +192,11 @@ class DoomGame(Game):
         Raises:
             ValueError: for buttons or times that no play leads to.
         """
-        level, seed, turn = state["start"]
+        level, seed, turn, wait = state["start"]
         runs = [[int(mask), int(tics)] for mask, tics in state["runs"]]
         if any(not 0 <= mask < 1 << len(BUTTONS) or tics < 1 for mask, tics in runs):
             raise ValueError(f"runs: expected masks below {1 << len(BUTTONS)} and at least one tic each")
-        self.start, self.runs = Start(str(level), int(seed), int(turn)), runs
+        self.start, self.runs = Start(str(level), int(seed), int(turn), int(wait)), runs
         self.tics = sum(tics for _, tics in runs)
         self.held, self._fresh, self.seen = list(state["held"]), bool(state["fresh"]), _copy(state["seen"])
         self._picture = None
@@ -245,7 +245,7 @@ class DoomGame(Game):
             canvas.panel((90, 30, 550, 142), drawing.CARD, 16)
             canvas.panel((92, 32, 548, 140), drawing.GREEN if self.won else drawing.RED, 14)
             canvas.fitted(FRAME_SIZE[0] // 2, 70, headline, 36, 430, drawing.CARD)
-            canvas.text(FRAME_SIZE[0] // 2, 113, detail, 17, drawing.CARD, anchor="mm")
+            canvas.fitted(FRAME_SIZE[0] // 2, 113, detail, 17, 420, drawing.CARD)
         return canvas.frame()
 
     def _draw_panel(self, canvas: Canvas) -> None:

@@ -10,14 +10,19 @@ the messages in the corner, particles and bullet holes use the time or the dice 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import math
 import os
+import re
 import shlex
 import shutil
 import signal
 import sys
 import tempfile
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,9 +50,13 @@ _ENGINE_BUTTONS = [
 ]
 _FIRST_TICS = 12
 """Idle tics before an episode is the player's: the engine ignores what is held during the first eight."""
+_ARMING_TICS = 40
+"""Idle tics in which one weapon goes down and another comes up."""
 _SLOW_TICS, _SLOW, _FAST = 6, 1.0, 4.0
 """A turn begins with a few slow tics (degrees per tic), so that a tap aims and a long hold turns around."""
 _PREFIX = "arena-doom-"
+_PATIENCE_S = 20.0
+"""A call takes half a second at most, a long replay; after so many an engine that does not answer is ended."""
 _FAILURES = (
     vizdoom.ViZDoomErrorException,
     vizdoom.ViZDoomUnexpectedExitException,
@@ -68,6 +77,8 @@ class Start:
     """The engine's dice."""
     turn: int = 0
     """Degrees that the player is turned to the left before the first moment."""
+    wait: int = 0
+    """Tics that pass before it: others on the map have moved on meanwhile."""
 
 
 @functools.cache
@@ -79,20 +90,30 @@ def turned(tics: int) -> float:
 class Engine:
     """A ViZDoom process; it starts with the first `go` and ends with `close`, this object, or this process."""
 
-    def __init__(self, wad: str, scenario: str | None = None, *, skill: int, sectors: bool = False) -> None:
+    def __init__(
+        self, wad: str, scenario: str | None = None, *, skill: int, sectors: bool = False, gifts: Sequence[str] = ()
+    ) -> None:
         """Play the maps of `wad`, or those of `scenario` with the sprites of `wad`; both lie in the package.
 
         `skill` is Doom's own, 1 (easiest) to 5. It holds for the life of the engine: changed between episodes, as
         ViZDoom allows, it came out as another one than that asked for (measured: 5 played like 1).
-        `sectors` asks the engine for the present heights of floors and ceilings.
+        `sectors` asks the engine for the present heights of floors and ceilings. `gifts` are what the player is
+        given before the first moment, by the engine's names for them, such as `chaingun` or `clip 50`, the weapon
+        to hold first.
+
+        Raises:
+            ValueError: for another skill, or a gift that is no name with an amount.
         """
         self.wad = str(Path(vizdoom.root_path) / wad)
         self.scenario = str(Path(vizdoom.scenarios_path) / scenario) if scenario else None
         if not 1 <= skill <= 5:
             raise ValueError(f"skill: expected 1 to 5, got {skill}")
-        self.skill = skill
+        if wrong := [gift for gift in gifts if not re.fullmatch(r"[a-z]+( [0-9]+)?", gift)]:
+            raise ValueError(f"gifts: expected names such as 'chaingun' or 'clip 50', got {wrong[0]!r}")
+        self.skill, self.gifts = skill, tuple(gifts)
         self._sectors = sectors
         self._doom: Any = None
+        self._watch = _Watch(None)
         self._end: weakref.finalize[Any, Any] | None = None
         self._start: Start | None = None
         self._done: Runs = []
@@ -105,16 +126,17 @@ class Engine:
         Goes on from where it is if it can, else replays from the start.
 
         Raises:
-            EngineError: if the process died, or could not be started. The next call starts another.
+            EngineError: if the process died, did not answer, or could not be started. The next call starts another.
         """
         try:
             if self._doom is None:
                 self._launch(start)
-            way = self._rest(start, runs)
-            if way is None:
-                self._begin(start)
-                way = runs, 0
-            self._play(start, *way)
+            with self._watch:
+                way = self._rest(start, runs)
+                if way is None:
+                    self._begin(start)
+                    way = runs, 0
+                self._play(start, *way)
             self._done = [list(run) for run in runs]
         except _FAILURES as error:
             self.close()
@@ -154,7 +176,8 @@ class Engine:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         doom = vizdoom.DoomGame()
         # Registered before the process exists: whatever happens in between, its end is certain.
-        self._end = weakref.finalize(self, _end, doom, folder, os.getpid())
+        self._watch = _Watch(folder / "pid")
+        self._end = weakref.finalize(self, _end, doom, folder, os.getpid(), self._watch)
         if sys.platform == "linux":
             doom.set_vizdoom_path(str(_leash(folder)))
         doom.set_doom_config_path(str(folder / "engine.ini"))
@@ -178,7 +201,7 @@ class Engine:
         doom.set_episode_start_time(1)
         doom.set_episode_timeout(0)
         doom.set_seed(start.seed)
-        with _KeepSignals():
+        with self._watch, _KeepSignals():
             doom.init()
         (folder / "owner").write_text(f"{os.getpid()} {doom.get_instance_id()}", encoding="ascii")
         self._doom = doom
@@ -188,7 +211,14 @@ class Engine:
         self._doom.set_seed(start.seed)
         self._doom.new_episode()
         self._start, self._done, self._ending, self._ended_after = start, [], "", 0
-        self._advance(0, 0.0, _FIRST_TICS, show=False)
+        if self.gifts:  # the weapon given is kept: no key changes it back when another is picked up
+            self._doom.send_game_command("neverswitchonpickup 1")
+            for gift in self.gifts:
+                self._doom.send_game_command(f"give {gift}")
+            self._advance(0, 0.0, 2, show=False)  # they are his from the next tic on
+            self._doom.send_game_command(f"use {self.gifts[0]}")
+            self._advance(0, 0.0, _ARMING_TICS, show=False)
+        self._advance(0, 0.0, _FIRST_TICS + start.wait, show=False)
         self._advance(0, -float(start.turn), 1, show=True)
 
     def _rest(self, start: Start, runs: Runs) -> tuple[Runs, int] | None:
@@ -230,9 +260,52 @@ class Engine:
         self._doom.advance_action(tics, show)
 
 
-def _end(doom: Any, folder: Path, owner: int) -> None:
+class _Watch:
+    """Ends an engine that does not answer: its owner's call then fails, as when the engine dies by itself.
+
+    Entered around every call that waits for the engine. A thread of its own looks at the clock, because the call
+    does not come back to do it; the engine notes its process id in a file when it starts.
+    """
+
+    def __init__(self, pid_file: Path | None) -> None:
+        self._pid_file = pid_file
+        self._since = math.inf
+        self._over = threading.Event()
+        if pid_file is not None:
+            threading.Thread(target=self._look, name="doom-watch", daemon=True).start()
+
+    def __enter__(self) -> None:
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._since = math.inf
+
+    def stop(self) -> None:
+        """End the engine if it still runs, and the thread."""
+        if not self._over.is_set():
+            self._over.set()
+            self._kill()
+
+    def _look(self) -> None:
+        while not self._over.wait(min(1.0, _PATIENCE_S / 4)):
+            if time.monotonic() - self._since > _PATIENCE_S:
+                self._over.set()
+                self._kill()
+
+    def _kill(self) -> None:
+        if self._pid_file is None or not self._pid_file.exists():
+            return
+        pid = int(self._pid_file.read_text(encoding="ascii"))
+        with contextlib.suppress(OSError):  # it has ended by itself
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+            if int(stat.rpartition(")")[2].split()[1]) == os.getpid():  # and its number is not yet another's
+                os.kill(pid, signal.SIGKILL)
+
+
+def _end(doom: Any, folder: Path, owner: int, watch: _Watch) -> None:
     """Close the engine and remove what it left on disk; in a forked child both still belong to its parent."""
     if os.getpid() == owner:
+        watch.stop()  # the engine has nothing to save, and ViZDoom's `close` waits for ever for one that hangs
         with _KeepSignals():
             doom.close()
         shutil.rmtree(folder, ignore_errors=True)
@@ -246,6 +319,7 @@ def _leash(folder: Path) -> Path:
     """
     become = (
         "import ctypes, os, sys; os.chdir(sys.argv[1]); os.setsid(); ctypes.CDLL(None).prctl(1, 9);"
+        " open('pid', 'w').write(str(os.getpid()));"
         " os.getppid() == int(sys.argv[2]) or sys.exit(1); os.execv(sys.argv[3], sys.argv[3:])"
     )
     script = folder / "vizdoom"

@@ -113,6 +113,10 @@ class Level:
         """Whether no outer wall is between two points, whatever the heights."""
         return bool(np.all(self._sides[self._borders_crossed(a, b)[0], 1] >= 0))
 
+    def sectors_between(self, a: Point, b: Point) -> list[int]:
+        """The sectors that the way from a to b enters or leaves."""
+        return [int(sector) for sector in np.unique(self._sides[self._borders_crossed(a, b)[0]]) if sector >= 0]
+
     @property
     def _sides(self) -> Ints:
         return _line_tables(self)[1]

@@ -1,7 +1,9 @@
 """Where one can walk in a level: a grid over its floors, and ways over it with doors, lifts and keys.
 
-A cell is a square of `CELL` map units. Two neighbours are joined if a man can step from one floor to the other.
-Floors and ceilings move, so the question is asked with a range: a lift's floor is anywhere between its stops.
+A cell is a place, `CELL` map units from the next, at which a man may stand: his box, 32 units wide and square to
+the axes as the engine's is, cuts no wall. He stands on the highest floor that his box touches, under the lowest
+ceiling. Two neighbours are joined if he can step from one floor to the other. Floors and ceilings move, so the
+question is asked with a range: a lift's floor is anywhere between its stops.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from environments.games.doom_map import Floats, Ints, Level, Line, Point
 
 CELL = 16
-_RADIUS, _HEIGHT, _STEP = 16.0, 56.0, 24.0
+_RADIUS, _HEIGHT, STEP = 16.0, 56.0, 24.0
 """Of a man: half his width, the room he needs to stand, the highest step he takes."""
 Bools = NDArray[np.bool_]
 
@@ -39,6 +41,8 @@ TRIPS = _DOOR_TRIPS | _FLOOR_TRIPS
 KEYS = {5: "blue", 40: "blue", 6: "yellow", 39: "yellow", 13: "red", 38: "red"}
 """Things that are keys."""
 _TELEPORT_GOAL = 14
+_HARMFUL = (4, 5, 7, 11, 16)
+"""Kinds of sectors whose floor hurts."""
 _SOLID_THINGS = {
     2035, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 36, 37, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55,
     56, 57, 70, 73, 74, 75, 76, 77, 78, 85, 86, 2028,
@@ -63,28 +67,36 @@ class Ground:
     centres: Floats
     """(n, 2)."""
     sector: Ints
-    """(n,) the sector of each cell."""
+    """(n,) the sector under the middle of each cell."""
     near: Ints
     """(n, 8) the neighbours, -1 for none."""
-    via: Ints
-    """(n, 8) the sector half-way to each neighbour: doors may be thinner than a cell."""
-    tight: Bools
-    """(n,) cells at the foot of a ledge, where a man only gets by dropping from it."""
+    touched: Ints
+    """(m,) the sectors that a man touches at the cells: those of the first cell, of the second, and so on."""
+    touched_from: Ints
+    """(n,) where in `touched` those of each cell begin."""
+    harmful: Bools
+    """(n,) where the floor hurts."""
     jumps: list[tuple[int, int]]
     """Teleports: from a cell on the line to the cell where one appears."""
     index: Ints
     """(columns, rows) number of the cell at a place of the grid, -1 for none."""
+    roomy: Ints
+    """The same, with the cell next to each place that has none of its own: between cells there is a little room."""
     origin: Point
     start: int
     doors: dict[int, str]
     """Sectors that are doors opened by hand, with the key they need."""
     lifts: frozenset[int]
+    gates: frozenset[int]
+    """All sectors that are doors, those opened from afar too."""
     moving: frozenset[int]
     """Sectors whose floor or ceiling something moves, from afar or by hand."""
 
     def cell_at(self, x: float, y: float) -> int:
         """The cell at a point, or the nearest one close by; -1 if there is none."""
         column, row = int((x - self.origin[0]) // CELL), int((y - self.origin[1]) // CELL)
+        if 0 <= column < self.index.shape[0] and 0 <= row < self.index.shape[1] and self.roomy[column, row] >= 0:
+            return int(self.roomy[column, row])
         best, best_distance = -1, 1e9
         for dx in range(-2, 3):
             for dy in range(-2, 3):
@@ -96,22 +108,24 @@ class Ground:
                             best, best_distance = cell, distance
         return best
 
+    def under(self, floors: Floats) -> Floats:
+        """(n,) the floor that a man stands on at each cell, for the floors of the sectors."""
+        stands: Floats = np.maximum.reduceat(floors[self.touched], self.touched_from)
+        return stands
+
+    def above(self, ceilings: Floats) -> Floats:
+        """(n,) the ceiling above him."""
+        ceiling: Floats = np.minimum.reduceat(ceilings[self.touched], self.touched_from)
+        return ceiling
+
     def open_edges(self, heights: Heights) -> Bools:
         """(n, 8) whether one can step from a cell to each neighbour."""
-        here, there = self.sector[:, None], np.where(self.near >= 0, self.sector[self.near], self.sector[:, None])
-        fits = heights.ceiling - heights.lowest >= _HEIGHT
-
-        def step(a: Ints, b: Ints) -> Bools:
-            rises = heights.lowest[b] <= heights.highest[a] + _STEP
-            low = np.minimum(heights.ceiling[a], heights.ceiling[b])
-            room = low - np.maximum(heights.lowest[a], heights.lowest[b]) >= _HEIGHT
-            joined: Bools = (a == b) | (rises & room & fits[a] & fits[b])
-            return joined
-
-        tight = np.where(self.near >= 0, self.tight[self.near], False)
-        drops = heights.highest[here] - heights.lowest[there] > _STEP
-        stands = ~tight | self.tight[:, None] | drops
-        edges: Bools = (self.near >= 0) & stands & step(here, self.via) & step(self.via, there)
+        lowest, highest = self.under(heights.lowest), self.under(heights.highest)
+        ceiling = self.above(heights.ceiling)
+        fits = ceiling - lowest >= _HEIGHT
+        rises = lowest[self.near] <= highest[:, None] + STEP
+        room = ceiling[self.near] - lowest[:, None] >= _HEIGHT
+        edges: Bools = (self.near >= 0) & rises & room & fits[:, None] & fits[self.near]
         return edges
 
     def distances(self, goals: Iterable[int], edges: Bools) -> Ints:
@@ -125,26 +139,28 @@ class Ground:
 
     def _spread(self, sources: Iterable[int], edges: Bools, *, backwards: bool) -> Ints:
         steps = np.full(len(self.centres), -1, dtype=np.int64)
+        first = np.empty(len(self.centres), dtype=np.int64)
         jumps: dict[int, list[int]] = {}
         for begin, end in self.jumps:
             jumps.setdefault(end if backwards else begin, []).append(begin if backwards else end)
+        edge = np.zeros(len(self.centres), dtype=bool)
+        edge[list(jumps)] = True
+        if backwards:  # the edge from a neighbour to here is the neighbour's opposite one
+            edges = (self.near >= 0) & edges[self.near, np.arange(7, -1, -1)[None, :]]
         frontier = np.array(sorted(set(sources)), dtype=np.int64)
         steps[frontier] = 0
         count = 0
         while len(frontier):
             count += 1
-            neighbours = self.near[frontier]
-            if backwards:
-                # the edge from the neighbour to here is the neighbour's opposite one
-                back = np.arange(7, -1, -1)
-                passable = (neighbours >= 0) & edges[neighbours, back[None, :]]
-            else:
-                passable = edges[frontier]
-            found = neighbours[passable]
-            extra = [cell for source in frontier.tolist() if source in jumps for cell in jumps[source]]
-            found = np.unique(np.concatenate([found, np.array(extra, dtype=np.int64)]))
-            frontier = found[steps[found] < 0]
-            steps[frontier] = count
+            found = self.near[frontier][edges[frontier]]
+            if edge[frontier].any():
+                extra = [cell for source in frontier[edge[frontier]].tolist() for cell in jumps[source]]
+                found = np.concatenate([found, np.array(extra, dtype=np.int64)])
+            found = found[steps[found] < 0]
+            steps[found] = count
+            order = np.arange(len(found))
+            first[found] = order  # each cell once: faster than sorting
+            frontier = found[first[found] == order]
         return steps
 
     def now(self, floors: Floats, ceilings: Floats, keys: Iterable[str]) -> Heights:
@@ -171,15 +187,23 @@ class Ground:
             ceiling[sector] = max(ceiling[sector], around_top[sector])
         return Heights(lowest, highest, ceiling)
 
-    def cells_along(self, line: Line, reach: float) -> list[int]:
-        """Cells in front of a line, within `reach` of its middle: where one stands to use or to cross it."""
+    def cells_along(self, line: Line, reach: float) -> tuple[int, ...]:
+        """Cells in front of a line, within `reach` of it: where one stands to use or to cross it."""
+        return _cells_along(self, line, reach)
+
+    def _cells_along(self, line: Line, reach: float) -> tuple[int, ...]:
         (ax, ay), (bx, by) = self.level.ends(line)
         middle = np.array([(ax + bx) / 2, (ay + by) / 2])
         length = max(float(np.hypot(bx - ax, by - ay)), 1.0)
         normal = np.array([by - ay, ax - bx]) / length  # to the right, where a line is used from
         offset = self.centres - middle
         across, along = offset @ normal, np.abs(offset @ np.array([bx - ax, by - ay]) / length)
-        return [int(c) for c in np.nonzero((across > 0) & (across <= reach) & (along <= length / 2))[0]]
+        return tuple(np.nonzero((across > 0) & (across <= reach) & (along <= length / 2))[0].tolist())
+
+
+@lru_cache(maxsize=4096)
+def _cells_along(over: Ground, line: Line, reach: float) -> tuple[int, ...]:
+    return over._cells_along(line, reach)
 
 
 @lru_cache(maxsize=16)
@@ -189,17 +213,7 @@ def ground(level: Level) -> Ground:
     columns, rows = ((level.vertices.max(axis=0) - low) // CELL + 2).astype(int)
     xs = low[0] + CELL * (np.arange(columns) + 0.5)
     ys = low[1] + CELL * (np.arange(rows) + 0.5)
-    free = np.ones((columns, rows), dtype=bool)
-    for line in level.lines:
-        if line.solid:
-            columns_near, rows_near, near = _near(xs, ys, *level.ends(line), _RADIUS)
-            free[columns_near, rows_near] &= ~near
-    for thing in level.things:
-        if thing.kind in _SOLID_THINGS and thing.in_easy_game:
-            place = (float(thing.x), float(thing.y))
-            columns_near, rows_near, near = _near(xs, ys, place, place, _RADIUS + 14)
-            free[columns_near, rows_near] &= ~near
-    places = np.argwhere(free)
+    places = np.argwhere(_free(level, xs, ys))
     centres = np.stack([xs[places[:, 0]], ys[places[:, 1]]], axis=1)
     index = np.full((columns, rows), -1, dtype=np.int64)
     index[places[:, 0], places[:, 1]] = np.arange(len(places))
@@ -209,36 +223,76 @@ def ground(level: Level) -> Ground:
         x, y = places[:, 0] + dx, places[:, 1] + dy
         inside = (x >= 0) & (x < columns) & (y >= 0) & (y < rows)
         neighbours[inside, direction] = index[x[inside], y[inside]]
-    via = np.empty_like(neighbours)
-    for direction, (dx, dy) in enumerate(_AROUND[:4]):
-        via[:, direction] = level.sectors_at(centres + np.array([dx, dy]) * CELL / 2)
-        via[:, 7 - direction] = level.sectors_at(centres - np.array([dx, dy]) * CELL / 2)
-    doors = {line.left: MANUAL_DOORS[line.special] for line in level.lines if line.special in MANUAL_DOORS}
+    touched, touched_from = _touched(level, xs, ys, index, sector)
+    by_hand = [line for line in level.lines if line.special in MANUAL_DOORS]
+    shut = level.ceilings - level.floors <= 8  # what stands ajar is a fitting, opened from one side at most
+    doors = {line.left: MANUAL_DOORS[line.special] for line in by_hand if shut[line.left]}
     lifts = _tagged(level, LIFT_SWITCHES | LIFT_TRIPS)
-    moving = lifts | _tagged(level, SWITCHES | TRIPS | {46}) | frozenset(doors)
-    floor = np.full((columns, rows), np.inf)
-    floor[places[:, 0], places[:, 1]] = level.floors[sector]
-    tight = _at_ledges(level, xs, ys, floor, moving)[places[:, 0], places[:, 1]]
     raw = Ground(
-        level=level, centres=centres, sector=sector, near=neighbours, via=via, tight=tight, jumps=[], index=index,
+        level=level, centres=centres, sector=sector, near=neighbours, touched=touched, touched_from=touched_from,
+        harmful=np.isin(level.specials[sector], _HARMFUL), jumps=[], index=index, roomy=index,
         origin=(float(low[0]), float(low[1])), start=-1, doors=doors, lifts=lifts,
-        moving=moving,
+        gates=frozenset(doors) | _tagged(level, _DOOR_SWITCHES | _DOOR_TRIPS | {46}),
+        moving=lifts | _tagged(level, SWITCHES | TRIPS | {46}) | frozenset(doors),
     )  # fmt: skip
     start = next(thing for thing in level.things if thing.kind == 1)
     return _pruned(replace(raw, start=raw.cell_at(start.x, start.y), jumps=_teleports(raw)))
 
 
+def _free(level: Level, xs: Floats, ys: Floats) -> Bools:
+    """The places of the grid at which a man's box cuts no wall and no pillar."""
+    free = np.ones((len(xs), len(ys)), dtype=bool)
+    for line in level.lines:
+        if line.solid:
+            columns, rows, cut = _cut(xs, ys, *level.ends(line), _RADIUS)
+            free[columns, rows] &= ~cut
+    for thing in level.things:
+        if thing.kind in _SOLID_THINGS and thing.in_easy_game:
+            place = (float(thing.x), float(thing.y))
+            columns, rows, cut = _cut(xs, ys, place, place, _RADIUS + 14)
+            free[columns, rows] &= ~cut
+    return free
+
+
+def _touched(level: Level, xs: Floats, ys: Floats, index: Ints, sector: Ints) -> tuple[Ints, Ints]:
+    """Which sectors a man touches at each cell, and where in the list those of each cell begin."""
+    cells, sectors = [np.arange(len(sector))], [sector]
+    for line in level.lines:
+        if line.left >= 0 and line.left != line.right:
+            columns, rows, cut = _cut(xs, ys, *level.ends(line), _RADIUS)
+            here = index[columns, rows][cut]
+            here = here[here >= 0]
+            cells += [here, here]
+            sectors += [np.full(len(here), line.left), np.full(len(here), line.right)]
+    count = len(level.floors)
+    pairs = np.unique(np.concatenate(cells) * count + np.concatenate(sectors))
+    return pairs % count, np.searchsorted(pairs, np.arange(len(sector)) * count)
+
+
 def _pruned(whole: Ground) -> Ground:
     """Without the cells that nobody ever gets to: two thirds, most of them outside the walls."""
-    kept = np.nonzero(whole.reachable(whole.start, whole.open_edges(whole.ever())) >= 0)[0]
+    reached = whole.reachable(whole.start, whole.open_edges(whole.ever())) >= 0
+    kept = np.nonzero(reached)[0]
     number = np.full(len(whole.centres) + 1, -1, dtype=np.int64)  # the last one, for -1, stays -1
     number[kept] = np.arange(len(kept))
     jumps = [(int(number[a]), int(number[b])) for a, b in whole.jumps if number[a] >= 0 and number[b] >= 0]
+    counts = np.diff(np.append(whole.touched_from, len(whole.touched)))
+    touched = whole.touched[np.repeat(reached, counts)]
     return replace(
         whole, centres=whole.centres[kept], sector=whole.sector[kept], near=number[whole.near[kept]],
-        via=whole.via[kept], tight=whole.tight[kept], jumps=jumps, index=number[whole.index],
-        start=int(number[whole.start]),
+        touched=touched, touched_from=np.concatenate([[0], np.cumsum(counts[kept])[:-1]]).astype(np.int64),
+        harmful=whole.harmful[kept], jumps=jumps, index=number[whole.index],
+        roomy=_roomy(number[whole.index]), start=int(number[whole.start]),
     )  # fmt: skip
+
+
+def _roomy(index: Ints) -> Ints:
+    """The cells' numbers, and those of neighbours where there is none."""
+    roomy = index.copy()
+    for axis, shift in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        beside = np.roll(index, shift, axis=axis)
+        roomy = np.where(roomy < 0, beside, roomy)
+    return roomy
 
 
 def _teleports(raw: Ground) -> list[tuple[int, int]]:
@@ -275,32 +329,15 @@ def _surroundings(level: Level) -> tuple[Floats, Floats, Floats]:
     return low, high, top
 
 
-def _at_ledges(level: Level, xs: Floats, ys: Floats, floor: Floats, moving: frozenset[int]) -> Bools:
-    """Cells, on the grid, too near to a step that is too high for a man, on the side from which it is too high."""
-    tight = np.zeros(floor.shape, dtype=bool)
-    for line in level.lines:
-        if line.solid or {line.left, line.right} & moving:
-            continue
-        sides = [line.left, line.right]
-        high, low = level.floors[sides].max(), level.floors[sides].min()
-        room = level.ceilings[sides].min() - high
-        if room < _HEIGHT or high - low > _STEP:
-            columns, rows, near = _near(xs, ys, *level.ends(line), _RADIUS)
-            below = near if room < _HEIGHT else near & (floor[columns, rows] < high - _STEP)
-            tight[columns, rows] |= below
-    return tight
-
-
-def _near(xs: Floats, ys: Floats, a: Point, b: Point, radius: float) -> tuple[slice, slice, Bools]:
-    """The part of the grid about the line from a to b, and which of its cells are nearer than `radius`."""
+def _cut(xs: Floats, ys: Floats, a: Point, b: Point, radius: float) -> tuple[slice, slice, Bools]:
+    """The part of the grid about the line from a to b, and at which of its places a box of that radius cuts it."""
     left, right = np.searchsorted(xs, [min(a[0], b[0]) - radius, max(a[0], b[0]) + radius])
     bottom, top = np.searchsorted(ys, [min(a[1], b[1]) - radius, max(a[1], b[1]) + radius])
     x, y = xs[left:right, None], ys[None, bottom:top]
     dx, dy = b[0] - a[0], b[1] - a[1]
-    along = np.clip(((x - a[0]) * dx + (y - a[1]) * dy) / max(dx * dx + dy * dy, 1.0), 0.0, 1.0)
-    distance = np.hypot(x - a[0] - along * dx, y - a[1] - along * dy)
-    near: Bools = distance < radius
-    return slice(left, right), slice(bottom, top), near
+    inside = (np.abs(2 * x - a[0] - b[0]) < 2 * radius + abs(dx)) & (np.abs(2 * y - a[1] - b[1]) < 2 * radius + abs(dy))
+    cut: Bools = inside & (np.abs((x - a[0]) * dy - (y - a[1]) * dx) <= radius * (abs(dx) + abs(dy)) - 1e-6)
+    return slice(left, right), slice(bottom, top), cut if dx or dy else inside
 
 
 REGION = 128

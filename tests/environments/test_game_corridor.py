@@ -1,5 +1,4 @@
 """The corridor's own rules: what is in sight, what counts, when the armour is not enough."""
-# ruff: noqa: E402  (the engine may be missing: importorskip comes first)
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def test_walking_on_counts_and_walking_back_takes_nothing_away(game):
 
 def test_armour_without_enough_guards_ends_the_game_unwon(game):
     game.seen |= {"ending": "exit", "kills": 3, "way": LENGTH}
-    assert game.over and not game.won and game.score() == 60 + 12 + 16
+    assert game.over and not game.won and game.score() == 40 + 15 + 30
     assert "armour" not in game.reached() and game.verdict()[0] == "Too many left"
     game.seen["kills"] = 6
     assert game.won and game.score() == 100.0 and "armour" in game.reached()

@@ -1,5 +1,4 @@
 """The Doom engine behind two games: any moment is reached exactly, and no process outlives its owner."""
-# ruff: noqa: E402  (the engine may be missing: importorskip comes first)
 
 import gc
 import os
@@ -141,6 +140,29 @@ def test_a_dead_engine_is_the_machines_fault_and_is_replaced():
     engine.go(START, LONG)
     assert np.array_equal(engine.frame(), frame)
     engine.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("use", ["go", "close"])
+def test_an_engine_that_hangs_is_ended(use, monkeypatch):
+    """Stopped, it answers nothing: the call fails after a while instead of waiting for ever."""
+    monkeypatch.setattr("environments.games.doom_engine._PATIENCE_S", 1.0)
+    before = set(children(os.getpid()))
+    engine = engine_of()
+    engine.go(START, LONG)
+    mine = set(children(os.getpid())) - before
+    os.kill(min(mine), signal.SIGSTOP)
+    if use == "go":
+        with pytest.raises(EngineError, match="ViZDoom"):
+            engine.go(START, [*LONG, [1, 40]])
+        engine.go(START, LONG)
+    engine.close()
+    assert gone(mine)
+
+
+def test_refuses_gifts_that_are_no_names():
+    with pytest.raises(ValueError, match="gifts"):
+        Engine("freedoom1.wad", skill=1, gifts=("chaingun; quit",))
 
 
 def test_nothing_is_left_where_the_player_was_started(tmp_path, monkeypatch):

@@ -9,12 +9,14 @@ import pytest
 
 vizdoom = pytest.importorskip("vizdoom", reason="vizdoom is not installed (extra 'doom')")
 
+from environments.games.doom import DoomAction
+from environments.games.doom_engine import Start
 from environments.games.doom_map import read_level
 from environments.games.levels import Levels
 from environments.games.levels_ground import EXIT_SWITCHES, Heights, ground, regions
 
 WAD = str(Path(vizdoom.root_path) / "freedoom1.wad")
-MAPS = ("E1M2", "E1M4")
+MAPS = ("E1M1", "E1M2", "E1M3", "E1M4", "E1M5")
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -53,13 +55,42 @@ def test_unknown_maps_and_files_are_refused(tmp_path):
 
 
 def test_leaving_wins_only_after_enough_is_done():
-    game = Levels(MAPS, share=0.4)
+    game = Levels(MAPS)
     game.reset(np.random.default_rng(0))
     assert game.score() == 0.0 and game.explored == 0.0
-    game.seen |= {"ending": "exit"}
-    assert game.over and not game.won and game.score() == 15.0
-    game.seen |= {"explored": list(range(len(regions(game.ground)))), "keys": game.colours, "kills": 12, "door": True}
+    assert [game.seen[name] for name in ("health", "armour", "ammo", "weapon")] == [200, 200, 200, 4], (
+        "the armoury is carried"
+    )
+    game.seen |= {"ending": "exit", "explored": list(range(len(regions(game.ground)))), "keys": ["blue"], "door": True}
+    assert game.over and not game.won and game.verdict()[1] == "At the exit, but too few enemies are beaten."
+    assert game.score() == 40 + 15 + 30 and "exit" not in game.reached()
+    game.seen["kills"] = 5
     assert game.won and game.score() == 100.0 and "exit" in game.reached()
+    game.close()
+
+
+def test_a_door_counts_though_it_is_thinner_than_the_way_between_two_looks():
+    game = Levels(("E1M1",))
+    game.start = Start("E1M1", 1)
+    line = next(line for line in game.level.lines if line.left in game.ground.doors)
+    (ax, ay), (bx, by) = game.level.ends(line)
+    middle, normal = np.array([(ax + bx) / 2, (ay + by) / 2]), np.array([by - ay, ax - bx]) / np.hypot(bx - ax, by - ay)
+    assert game._passes_door(tuple(middle + 50 * normal), tuple(middle - 50 * normal))
+    assert not game._passes_door(tuple(middle + 50 * normal), tuple(middle + 20 * normal))
+
+
+def test_the_expert_finishes_a_level():
+    game = Levels(("E1M1",))
+    game.reset(np.random.default_rng(0))
+    for _ in range(450):
+        action = DoomAction.model_validate(game.expert())
+        game.apply(action)
+        for _ in range(max(3, action.ms // 29)):
+            game.tick()
+        game.release()
+        if game.over:
+            break
+    assert game.won and game.score() == 100.0
     game.close()
 
 
@@ -75,11 +106,11 @@ def test_the_time_is_up_at_last():
 def test_seeds_choose_map_direction_and_dice():
     game = Levels(MAPS)
     starts = []
-    for seed in range(8):
+    for seed in range(30):
         game.rng = np.random.default_rng(seed)
         starts.append(game.begin())
     assert {start.level for start in starts} == set(MAPS)
-    assert len({replace(start, level="") for start in starts}) == 8
+    assert len({replace(start, level="") for start in starts}) == 30
 
 
 def test_refuses_what_cannot_be_played():

@@ -105,37 +105,41 @@ register(
         id="games/levels-v1",
         title="Levels",
         goal=(
-            "Explore the level, find a key, beat enemies, and then leave through the exit, all within two minutes. To"
-            " win, at least 40% of the level must be explored, a key found, a door passed and an enemy beaten before"
-            " the exit is used. The up and down arrow keys walk, left and right turn, A and D step aside, Ctrl fires,"
-            " the space bar opens doors and works switches straight ahead. Things are picked up by walking over them."
-            " The game ends at the exit, with your death, or when the time is up."
+            "Explore the level, find a key, beat enemies, and then leave through the exit, all within five minutes of"
+            " game time. To win, at least 30% of the level must be explored, a key found, a door passed and five"
+            " enemies beaten before the exit is used. You carry a chaingun with 200 rounds and wear armour. The up and"
+            " down arrow keys walk, left and right turn, A and D step aside, Ctrl fires, the space bar opens doors and"
+            " works switches straight ahead. Things are picked up by walking over them. The game ends at the exit,"
+            " with your death, or when the time is up."
         ),
         entry_point=MAKE,
         spaces=SPACES,
         milestones=(
-            Milestone("enemy", "The first enemy is beaten, and the count says so."),
+            *ladder(
+                ("enemy", "The first enemy is beaten, and the count says so."),
+                ("enemies-enough", "Five enemies are beaten."),
+            ),
             Milestone("door", "The player has gone through a door."),
             Milestone("key", "A key is found, and the panel names its colour."),
             *ladder(
-                ("explored-quarter", "At least 10% of the level is explored."),
-                ("explored-half", "At least 20% of the level is explored."),
-                ("explored-enough", "At least 40% of the level is explored."),
+                ("explored-quarter", "At least a quarter of what must be explored is explored."),
+                ("explored-half", "At least half of what must be explored is explored."),
+                ("explored-enough", "At least 30% of the level is explored."),
             ),
             Milestone(
                 "exit",
                 "The exit is reached with enough explored and done, and the game says so.",
-                after=("enemy", "door", "key", "explored-enough"),
+                after=("enemies-enough", "door", "key", "explored-enough"),
             ),
         ),
-        max_steps=500,
+        max_steps=450,
         params={
             "game": "environments.games.levels:Levels",
-            "levels": ("E1M2", "E1M4"),
+            "levels": ("E1M1", "E1M2", "E1M3", "E1M4", "E1M5"),
             "skill": 1,
-            "share": 0.4,
-            "enemies": 12,
-            "seconds": 120,
+            "share": 0.3,
+            "enemies": 5,
+            "seconds": 300,
         },
         category="real-time-nonlinear",
         tier="hard",
