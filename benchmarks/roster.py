@@ -129,8 +129,8 @@ def table(tasks: list[Task], figures: dict[str, Any], images: str) -> str:
 
 _HEAD = """# The games
 
-{games} games fill {filled} of {cells} cells of GameVerse's taxonomy. All cost nothing, need neither display nor GPU, are
-made anew for every seed, and are scored by their own engine behind both action spaces. `arena tasks ID` tells the
+{games} games fill {filled} of {cells} cells of GameVerse's taxonomy. All cost nothing, need neither display nor GPU,
+are made anew for every seed, and are scored by their own engine behind both action spaces. `arena tasks ID` tells the
 milestones of one, and `arena play ID` lets you play it.
 
 ![All games](images/games.png)

@@ -235,6 +235,7 @@ class FakeProvider:
 class _Handler(BaseHTTPRequestHandler):
     provider: FakeProvider
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # headers and body in one packet: two would wait 40 ms for one another's acknowledgement
 
     def log_message(self, *_: Any) -> None:
         """Stay quiet."""
@@ -371,6 +372,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
+            self.wfile.flush()
         except OSError:  # the caller has gone, as callers with timeouts do
             self.close_connection = True
 
