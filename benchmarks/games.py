@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,8 +42,11 @@ from arena import run
 from arena.certification import machine
 from arena.experiment import parse
 from arena.location import Location
+from arena.plan import Plan
+from arena.workers import Progress
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
+from storage.store import Store
 
 SEED = 0
 
@@ -105,22 +108,27 @@ def _bare(env: ArenaEnv, actions: list[Any]) -> dict[str, float]:
 
 def recorded(task_id: str, space: str, actions: list[Any], folder: Path) -> tuple[float, float]:
     """Milliseconds and bytes a step of a recorded episode."""
-    text = json.dumps(
-        {
-            "name": "recital",
-            "tasks": task_id,
-            "spaces": space,
-            "seeds": [SEED + 1, SEED],  # the first one pays for imports, connections and statements
-            "agents": {"name": "recital", "actions": json.dumps(actions)},
-            "conditions": "single",
-            "limits": {"max_steps": len(actions), "max_illegal_in_a_row": 100_000},
-        }
-    )
+    text = _recital(task_id, space, actions, [SEED + 1, SEED])  # the first one pays for imports and connections
     place = Location.of(str(folder / "arena.db"))
     with place.open() as store:
         episodes = store.episodes(run.run(parse(text), store, place, workers=0))
     steps = sum(episode.n_steps for episode in episodes)
     return _milliseconds(episodes), _bytes(folder) / steps
+
+
+def _recital(task_id: str, space: str, actions: list[Any], seeds: list[int]) -> str:
+    """An experiment file that recites actions."""
+    return json.dumps(
+        {
+            "name": "recital",
+            "tasks": task_id,
+            "spaces": space,
+            "seeds": seeds,
+            "agents": {"name": "recital", "actions": json.dumps(actions)},
+            "conditions": "single",
+            "limits": {"max_steps": len(actions), "max_illegal_in_a_row": 100_000},
+        }
+    )
 
 
 def _milliseconds(episodes: list[Any]) -> float:
@@ -223,18 +231,33 @@ def with_a_model(task_id: str, action: Any, steps: int, folder: Path) -> dict[st
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def memory(task_id: str, steps: int, folder: Path) -> Iterator[tuple[int, float]]:
-    """Steps recorded so far and resident MiB, at ten points of one process."""
+class Watch:
+    """Prints the resident memory on the way: an observer of the run."""
+
+    def __init__(self, store: Store, every: int) -> None:
+        self._store = store
+        self._every = every
+        self._played = self._told = 0
+
+    def planned(self, plan: Plan, *, done: int) -> None:
+        """Nothing is done before it is planned."""
+
+    def finished(self, progress: Progress) -> None:
+        self._played += sum(self._store.episode(episode).n_steps for episode, _, _ in progress.episodes)
+        if self._played >= self._told + self._every:
+            self._told = self._played
+            gc.collect()
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            print(f"{self._played:7} steps {pages * os.sysconf('SC_PAGE_SIZE') / 2**20:8.1f} MiB", flush=True)
+
+
+def memory(task_id: str, steps: int, folder: Path) -> None:
+    """Play so many recorded steps in one run of one process."""
     actions, _ = rehearse(task_id, "semantic", 400)
-    played = 0
-    for part in range(10):
-        while played < steps * (part + 1) // 10:
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                recorded(task_id, "semantic", actions, Path(place))
-            played += len(actions)
-        gc.collect()
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        yield played, pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    file = _recital(task_id, "semantic", actions, list(range(-(-steps // len(actions)) + 20)))
+    place = Location.of(str(folder / "arena.db"))
+    with place.open() as store:
+        run.run(parse(file), store, place, workers=0, observer=Watch(store, steps // 10))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -280,8 +303,7 @@ def main() -> None:
     print(machine())
     if options.rss:
         with tempfile.TemporaryDirectory() as folder:
-            for played, mib in memory("games/2048-v1", 10_000, Path(folder)):
-                print(f"{played:7} steps {mib:8.1f} MiB")
+            memory("games/2048-v1", 10_000, Path(folder))
         return
     print(f"{'':22}" + "".join(f"{column:>13}" for column in COLUMNS))
     rows: dict[str, dict[str, float]] = {}
