@@ -83,6 +83,8 @@ def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv
             return
         if row.index in forks:
             env.restore(snapshots[forks[row.index]])
+    if _ended_in_thought(episode):
+        return
     for name, was, now in (
         ("state", episode.state_hash, env.state_hash()),
         ("score", episode.score, env.score()),
@@ -94,6 +96,11 @@ def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv
     missing = env.milestones() - reached
     if missing or (not forks and reached - env.milestones()):
         yield f"end: milestones were {sorted(reached)} and are {sorted(env.milestones())}"
+
+
+def _ended_in_thought(episode: Episode) -> bool:
+    """Whether the player failed while a world in real time ran on, by a time that belongs to no step."""
+    return episode.spec["clock"]["kind"] == "real-time" and episode.outcome in ("provider_error", "limit")
 
 
 def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sqlalchemy import update
 import environments
 from agents import registry
 from agents.agent import Agent, Decision
+from agents.errors import ProviderError
 from arena import run
 from arena.clocks import RealTime
 from arena.experiment import parse
@@ -105,6 +106,25 @@ def test_a_record_that_was_tampered_with_does_not_verify(store: Store, place: Lo
     with store.session() as session:
         session.execute(update(Step).where(Step.episode_id == episode.id, Step.index == 1).values({column: changed}))
     assert verify(store, episode).differences
+
+
+def test_a_player_that_fails_in_real_time_leaves_a_record_that_verifies(
+    store: Store, place: Location, dawdler: type[Dawdler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The world ran on by a time that belongs to no step: the steps are compared, and the end is not."""
+    decide = dawdler.decide
+
+    def fail(self: Dawdler, observation: Mapping[str, Any]) -> Decision:
+        if self.step == 3:
+            time.sleep(0.5)
+            raise ProviderError("gone")
+        return decide(self, observation)
+
+    monkeypatch.setattr(dawdler, "decide", fail)
+    episode = play(store, place, "real-time")
+    assert episode.outcome == "provider_error" and not episode.scored
+    result = verify(store, episode)
+    assert result.holds and result.steps == 3
 
 
 def test_a_declared_latency_passes_before_every_action(store: Store, place: Location) -> None:
