@@ -26,9 +26,9 @@ class ModelCall:
     endpoint: str = ""
     """Base URL, or the provider's name; without credentials."""
     request: Mapping[str, Any]
-    """The request as sent; each image is replaced by {"artifact": sha256}."""
+    """The request as sent; each image is replaced by {"artifact": sha256}, or {"half_of": sha256} of the whole one."""
     images: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict, repr=False, compare=False)
-    """Those images by their address, (H, W, 3) uint8 RGB, as sent."""
+    """Those images by their address, (H, W, 3) uint8 RGB."""
     reply: Mapping[str, Any] | None = None
     """The reply as received; None if none came."""
     text: str = ""
@@ -47,4 +47,4 @@ class ModelCall:
     """None is unknown, not zero."""
     cost_source: str = ""
     cached: bool = False
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])

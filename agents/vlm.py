@@ -128,8 +128,16 @@ class VLMAgent(Agent):
         """
         frames = pictures(observation)
         self._find_words(frames)
-        messages = self._messages(observation, frames)
-        first = self.gateway.complete(self._request("act", messages), self._readable)
+        shown = {key: Image.from_frame(frame, longest_side=self.options.image_size) for key, frame in frames.items()}
+        messages = self._messages(observation, frames, shown)
+        reminders: dict[str, Image] = {}
+
+        def look_back() -> None:
+            reminders.update(self._reminders(frames, shown))
+            for image in reminders.values():
+                _ = image.png  # encoded in the time of waiting; the next turns send it
+
+        first = self.gateway.complete(self._request("act", messages), self._readable, look_back)
         decision, problems = self._read(first, (first,))
         if decision is None:
             told = prompts.load(f"{self.options.prompt}.repair").substitute(problems=_listed(problems))
@@ -144,13 +152,13 @@ class VLMAgent(Agent):
             if decision is None:
                 reason = "; ".join(problems)
                 decision = Decision(action=None, status="unparsable", reason=reason, calls=(first, second))
-        self._remember(frames, decision)
+        self._remember(decision, reminders or self._reminders(frames, shown))
         return decision
 
     def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
         """Remember the decision and what was seen, as `decide` did, without asking the model."""
         frames = pictures(observation) if self.options.history_images else {}
-        self._remember(frames, decision)
+        self._remember(decision, self._reminders(frames, {}))
         super().replay(observation, decision)
 
     def observe_result(self, *, illegal: str | None, reward: float) -> None:
@@ -179,7 +187,9 @@ class VLMAgent(Agent):
             timeout_s=o.timeout_s,
         )
 
-    def _messages(self, observation: Mapping[str, Any], frames: Mapping[str, np.ndarray]) -> tuple[Message, ...]:
+    def _messages(
+        self, observation: Mapping[str, Any], frames: Mapping[str, np.ndarray], shown: Mapping[str, Image]
+    ) -> tuple[Message, ...]:
         """System prompt and the one user turn that tells everything anew."""
         briefing, o = self.briefing, self.options
         form = "" if self._in_text else self._told_form()
@@ -196,9 +206,8 @@ class VLMAgent(Agent):
         for memory in self._memory:
             for key, image in memory.images.items():
                 parts += [f"Earlier view `{key}`, before turn {memory.turn}, at reduced size:", image]
-        for key, frame in frames.items():
-            image = Image.from_frame(frame, longest_side=o.image_size)
-            parts += [_captioned(key, frame, image), image]
+        for key, image in shown.items():
+            parts += [_captioned(key, frames[key], image), image]
         return Message("system", (system.strip(),)), Message("user", tuple(parts))
 
     @property
@@ -238,15 +247,21 @@ class VLMAgent(Agent):
             lines.insert(0, "- The world was set back to an earlier moment; what you did after it has been undone.")
         return "Your last turns:\n" + "\n".join(lines) + "\n\n" if lines else ""
 
-    def _remember(self, frames: Mapping[str, np.ndarray], decision: Decision) -> None:
-        if not self.options.history:
-            return
-        entry = _Memory(self.step + 1, decision)
+    def _reminders(self, frames: Mapping[str, np.ndarray], shown: Mapping[str, Image]) -> dict[str, Image]:
+        """The pictures as later turns show them again, at half the size."""
+        small: dict[str, Image] = {}
         if self.options.history_images:
             for key, frame in frames.items():
-                limit = self.options.image_size or max(frame.shape[:2])
-                entry.images[key] = Image.from_frame(frame, longest_side=max(16, limit // 2))
-        self._memory.append(entry)
+                height, width = frame.shape[:2]
+                sent = shown.get(key)
+                whole = sent if sent is not None and sent.size == (width, height) else Image.from_frame(frame)
+                small[key] = whole.reduced(max(16, (self.options.image_size or max(height, width)) // 2))
+        return small
+
+    def _remember(self, decision: Decision, reminders: dict[str, Image]) -> None:
+        if not self.options.history:
+            return
+        self._memory.append(_Memory(self.step + 1, decision, reminders))
         for old in list(self._memory)[: -self.options.history_images or None]:
             old.images = {}
 

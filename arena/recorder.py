@@ -19,7 +19,7 @@ from arena.supervision import Directive
 from environments.env import ArenaEnv
 from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Picture, Step
 from storage.pictures import PictureLog
-from storage.requests import abridged
+from storage.requests import CHAIN, abridged
 from storage.store import Store
 from storage.video import VideoWriter
 
@@ -238,6 +238,9 @@ class CallLog:
     def __init__(self) -> None:
         self._pictures = PictureLog()
         self._first: ModelCall | None = None
+        self._last: ModelCall | None = None
+        self._since = 0
+        """Calls since the one that refers to none or to the first."""
 
     def rows(
         self, calls: Iterable[ModelCall], episode_id: str | None, step_index: int | None = None
@@ -247,13 +250,18 @@ class CallLog:
         pictures: list[Picture] = []
         for call in calls:
             pictures += self._pictures.rows(call.images)
-            request = dict(call.request)
-            if self._first is None:
-                self._first = call
-            else:
-                request = abridged(request, self._first.request, self._first.id)
-            rows.append(_call_row(call, request, episode_id, step_index))
+            rows.append(_call_row(call, self._request(call), episode_id, step_index))
         return rows, pictures
+
+    def _request(self, call: ModelCall) -> dict[str, Any]:
+        """What the call's request has beyond the one before it, or now and then beyond the first one."""
+        self._since = (self._since + 1) % CHAIN
+        earlier = self._last if self._since else self._first
+        self._last = call
+        if earlier is None:
+            self._first = call
+            return dict(call.request)
+        return abridged(call.request, earlier.request, earlier.id)
 
 
 def record_calls(store: Store, calls: Iterable[ModelCall], episode_id: str | None, *results: Base) -> None:

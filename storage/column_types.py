@@ -5,6 +5,7 @@ Each closes a gap between the two: SQLite forgets time zones and has no decimals
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import decimal
 import json
@@ -98,7 +99,8 @@ class AnyText(TypeDecorator[str]):
 class PackedJson(TypeDecorator[Any]):
     """JSON that nobody queries by its content, compressed: exact requests and replies are three quarters repetition.
 
-    The first byte says how: `d` is zlib with the dictionary below.
+    The first byte says how: `d` is zlib with the dictionary below; `a` is the id of a call, a zero, and what a request
+    has beyond that call's (`storage.requests`), which is compressed already.
     """
 
     impl = LargeBinary()
@@ -112,6 +114,8 @@ class PackedJson(TypeDecorator[Any]):
         """
         if value is None:
             return None
+        if isinstance(value, dict) and value.keys() == {"as_in", "changes"}:
+            return b"a" + str(value["as_in"]).encode() + b"\0" + base64.b64decode(value["changes"])
         packer = zlib.compressobj(6, zdict=_COMMON)
         return b"d" + packer.compress(dump_json(value).encode()) + packer.flush()
 
@@ -123,6 +127,9 @@ class PackedJson(TypeDecorator[Any]):
         """
         if value is None:
             return None
+        if value[:1] == b"a":
+            call_id, _, changes = value[1:].partition(b"\0")
+            return {"as_in": call_id.decode(errors="replace"), "changes": base64.b64encode(changes).decode()}
         if value[:1] != b"d":
             raise ValueError(f"a packed column begins with {value[:1]!r}, which this version does not know")
         unpacker = zlib.decompressobj(zdict=_COMMON)

@@ -182,8 +182,9 @@ class Call(Base, kw_only=True):
     model: Mapped[str] = mapped_column(String(200))
     endpoint: Mapped[str] = mapped_column(String(300), default="")
     request: Mapped[dict[str, Any]] = mapped_column(PackedJson)
-    """The request as sent, without keys, compressed. Each image is {"artifact": sha256}, the address of a `Picture`;
-    what an earlier call of the episode has in common with it is {"as_in": id}, which `Store.calls` fills in."""
+    """The request as sent, without keys, compressed. Each image is {"artifact": sha256}, the address of a `Picture`, or
+    {"half_of": sha256}. A later call of an episode holds {"as_in": id of an earlier one, "changes": ...}, which
+    `Store.calls` makes whole."""
     reply: Mapped[dict[str, Any] | None] = mapped_column(PackedJson, default=None)
     """The reply as received, compressed; null if none came."""
     text: Mapped[str] = mapped_column(AnyText, default="")
@@ -332,7 +333,7 @@ class Picture(Base, kw_only=True):
     width: Mapped[int]
     height: Mapped[int]
     first: Mapped[int]
-    """Where reading begins: the last entry of that size that started afresh, or the one that this one is half of."""
+    """Where reading begins: the last entry of that size that started afresh."""
     data: Mapped[bytes] = mapped_column(LargeBinary)
 
 

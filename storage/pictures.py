@@ -2,9 +2,9 @@
 
 The pictures of one episode are a log. Drawn games repeat themselves: a picture is cut into tiles of 16 x 16 pixels,
 and each tile of the log is stored once; after that a picture is the list of the tiles that changed and of what they
-changed to. A picture that is another one of the log at half size, as players are reminded of earlier views, is stored
-as just that. Photographs and textured 3-D scenes, whose tiles are all new, are kept whole. Lossless: what a model was
-shown comes back bit for bit, or not at all.
+changed to. Photographs and textured 3-D scenes, whose tiles are all new, are kept whole. Lossless: what a model was
+shown comes back bit for bit, or not at all. A picture that is another one at half size, as players are reminded of
+earlier views, has no row: the request names the other one, and `halved` leads there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -31,7 +32,11 @@ _TILE_BYTES = _TILE * _TILE * 3
 _LEVEL = 6
 _NEW_SHARE = 0.5
 """With a larger share of new tiles a picture is kept whole."""
-_TILES, _WHOLE, _HALF = b"t", b"w", b"h"
+_RECENT = 32 * 1024 // _TILE_BYTES
+"""Tiles before the new ones that zlib may refer to (its window): a counter's next digit is much like its last."""
+_TILES, _WHOLE = b"r", b"w"
+_ALONE, _HALF = b"t", b"h"
+"""Written by earlier versions: tiles packed without the recent ones, and a picture at half the size of another."""
 
 
 def address(pixels: Pixels) -> str:
@@ -62,6 +67,10 @@ class _Tiles:
         self.table: list[bytes] = []
         self.last: NDArray[np.uint8] | None = None
 
+    @property
+    def recent(self) -> bytes:
+        return b"".join(self.table[-_RECENT:])
+
     def add(self, tile: bytes) -> int:
         self.table.append(tile)
         return self.index.setdefault(tile, len(self.table) - 1)
@@ -71,17 +80,16 @@ class PictureLog:
     """Turns the pictures of one episode into rows; a log of its own in every process."""
 
     def __init__(self) -> None:
-        self._id = uuid.uuid4().hex
+        self._id = uuid.uuid4().hex[:16]
         self._count = 0
         self._written: set[str] = set()
         self._tiles: dict[tuple[int, int], _Tiles] = {}
-        self._last: dict[tuple[int, int], tuple[int, Pixels]] = {}
 
     def rows(self, pictures: Mapping[str, Pixels]) -> list[Picture]:
         """Rows for the pictures that this log has not had yet.
 
         Args:
-            pictures: (height, width, 3) uint8 RGB by `address`; they must not be written to afterwards.
+            pictures: (height, width, 3) uint8 RGB by `address`.
         """
         rows = []
         for sha256, pixels in pictures.items():
@@ -93,14 +101,8 @@ class PictureLog:
     def _row(self, sha256: str, pixels: Pixels) -> Picture:
         height, width = pixels.shape[:2]
         index, self._count = self._count, self._count + 1
-        data, first = self._half(pixels) or self._encoded(pixels, index)
-        self._last[width, height] = (index, pixels)
+        data, first = self._encoded(pixels, index)
         return Picture(log=self._id, index=index, sha256=sha256, width=width, height=height, first=first, data=data)
-
-    def _half(self, pixels: Pixels) -> tuple[bytes, int] | None:
-        height, width = pixels.shape[:2]
-        index, full = self._last.get((2 * width, 2 * height), (0, None))
-        return (_HALF, index) if full is not None and np.array_equal(halved(full), pixels) else None
 
     def _encoded(self, pixels: Pixels, index: int) -> tuple[bytes, int]:
         height, width = pixels.shape[:2]
@@ -109,7 +111,7 @@ class PictureLog:
             tiles = self._tiles[width, height] = _Tiles(pixels, index)
         cut = _cut(pixels)
         changed = np.ones(len(cut), bool) if tiles.last is None else (cut != tiles.last).any(axis=1)
-        known = len(tiles.table)
+        known, recent = len(tiles.table), tiles.recent
         numbers = np.empty(int(changed.sum()), np.uint32)
         for i, tile in enumerate(cut[changed]):
             content = tile.tobytes()
@@ -119,9 +121,10 @@ class PictureLog:
         new = tiles.table[known:]
         if len(new) > _NEW_SHARE * len(cut):
             del self._tiles[width, height]
-            return _WHOLE + zlib.compress(_less_above(pixels).tobytes(), 1), index
+            return _WHOLE + isal_zlib.compress(_less_above(pixels), 1), index
+        packer = zlib.compressobj(_LEVEL, zdict=recent)
         packed = np.packbits(changed).tobytes() + numbers.tobytes() + b"".join(new)
-        return _TILES + zlib.compress(packed, _LEVEL), tiles.first
+        return _TILES + packer.compress(packed) + packer.flush(), tiles.first
 
 
 def decode(chain: Iterable[Picture]) -> Pixels:
@@ -134,20 +137,17 @@ def decode(chain: Iterable[Picture]) -> Pixels:
     tiles: _Tiles | None = None
     row: Picture | None = None
     for row in chain:
+        kind, data = row.data[:1], row.data[1:]
         try:
-            kind, data = (
-                row.data[:1],
-                zlib.decompressobj().decompress(row.data[1:], _longest(row)) if row.data[1:] else b"",
-            )
             if kind == _HALF and pixels is not None:
                 pixels = halved(pixels)
             elif kind == _WHOLE:
-                lines = np.frombuffer(data, np.uint8).reshape(row.height, row.width * 3)
+                lines = np.frombuffer(_unpacked(row, data), np.uint8).reshape(row.height, row.width * 3)
                 pixels = np.cumsum(lines, axis=0, dtype=np.uint8).reshape(row.height, row.width, 3)
-            elif kind == _TILES:
+            elif kind in (_TILES, _ALONE):
                 blank = np.zeros((row.height, row.width, 3), np.uint8)
                 tiles = tiles if tiles is not None and tiles.shape == blank.shape else _Tiles(blank, row.index)
-                pixels = _from_tiles(row, data, tiles)
+                pixels = _from_tiles(row, _unpacked(row, data, tiles.recent if kind == _TILES else b""), tiles)
             else:
                 raise ValueError(f"no such kind of row as {kind!r}, or its source is missing")
         except (zlib.error, ValueError, IndexError) as error:
@@ -157,10 +157,11 @@ def decode(chain: Iterable[Picture]) -> Pixels:
     return pixels
 
 
-def _longest(row: Picture) -> int:
-    """Bytes that a row may hold uncompressed: damaged ones must not fill the memory."""
+def _unpacked(row: Picture, data: bytes, dictionary: bytes = b"") -> bytes:
+    """A row's data uncompressed, up to what a picture of its size can take: damaged ones must not fill the memory."""
     across, down = -(-row.width // _TILE), -(-row.height // _TILE)
-    return across * down * (_TILE_BYTES + 5) + 8
+    unpacker = zlib.decompressobj(zdict=dictionary) if dictionary else zlib.decompressobj()
+    return unpacker.decompress(data, across * down * (_TILE_BYTES + 5) + 8)
 
 
 def _from_tiles(row: Picture, data: bytes, tiles: _Tiles) -> Pixels:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -137,14 +138,14 @@ class Queries:
         if step_index is not None:
             clauses.append(Call.step_index == step_index)
         calls = self._all(Call, *clauses, order=(Call.created_at, Call.id))
-        references = {call.id: reference for call in calls if (reference := referred(call.request))}
         known = {call.id: call for call in calls}
-        missing = set(references.values()) - known.keys()
-        if missing:
-            known |= {call.id: call for call in self._all(Call, Call.id.in_(missing), order=(Call.id,))}
-        for call_id, reference in references.items():
-            if reference in known:
-                known[call_id].request = whole(known[call_id].request, known[reference].request)
+        while missing := {ref for call in known.values() if (ref := referred(call.request))} - known.keys():
+            found = self._all(Call, Call.id.in_(missing), order=(Call.id,))
+            known |= {call.id: call for call in found}
+            if len(found) < len(missing):
+                break  # a damaged database: what is there is told
+        for call in calls:
+            _fill_in(call, known)
         return calls
 
     def truths(self, episode_id: str) -> list[MilestoneTruth]:
@@ -251,6 +252,16 @@ class Queries:
 
 
 _Row = TypeVar("_Row", bound=Base)
+
+
+def _fill_in(call: Call, known: Mapping[str, Call]) -> None:
+    """Make a request whole that refers to others; one that cannot be made so stays as it is stored, and can be seen."""
+    chain = [call]
+    while (earlier := known.get(referred(chain[-1].request) or "")) is not None and len(chain) <= len(known):
+        chain.append(earlier)
+    for later, earlier in zip(chain[-2::-1], chain[:0:-1], strict=True):
+        with contextlib.suppress(ValueError):
+            later.request = whole(later.request, earlier.request)
 
 
 def _latest_of_one_identity(session: Session, found: Sequence[_Keyed]) -> _Keyed | None:

@@ -12,6 +12,7 @@ from PIL import Image
 from starlette.responses import Response, StreamingResponse
 
 from storage.errors import PictureCorrupt, VideoError
+from storage.pictures import halved
 from storage.store import Store
 from storage.video import read_frames
 
@@ -65,10 +66,13 @@ def create_router(store: Store) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/media/{sha256}", methods=["GET", "HEAD"], include_in_schema=False)
-    def media(sha256: str, request: Request) -> Response:
-        """The bytes of an artifact that the database knows, or a picture that a model was shown, as PNG."""
+    def media(sha256: str, request: Request, half: bool = False) -> Response:
+        """The bytes of an artifact that the database knows, or a picture that a model was shown, as PNG.
+
+        `half`: the picture at half its size, as a request says `half_of`.
+        """
         if _SHA256.fullmatch(sha256) and store.artifact(sha256) is None:
-            picture = _picture(store, sha256)
+            picture = _picture(store, sha256, half)
             if picture is not None:
                 return Response(picture, media_type="image/png", headers={"Cache-Control": IMMUTABLE})
         media_type = _media_type(store, sha256)
@@ -130,7 +134,7 @@ def _media_type(store: Store, sha256: str) -> str:
     return row.media_type
 
 
-def _picture(store: Store, sha256: str) -> bytes | None:
+def _picture(store: Store, sha256: str, half: bool) -> bytes | None:
     try:
         pixels = store.picture(sha256)
     except PictureCorrupt:
@@ -138,7 +142,7 @@ def _picture(store: Store, sha256: str) -> bytes | None:
     if pixels is None:
         return None
     buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)
+    Image.fromarray(halved(pixels) if half else pixels).save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import random
@@ -79,12 +80,18 @@ class ModelGateway:
     def __repr__(self) -> str:
         return f"ModelGateway({self.settings.model!r} at {self.settings.endpoint})"
 
-    def complete(self, request: ModelRequest, accept: Callable[[str], bool] | None = None) -> ModelCall:
+    def complete(
+        self,
+        request: ModelRequest,
+        accept: Callable[[str], bool] | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> ModelCall:
         """Ask, and ask again where that may help.
 
         Args:
             request: the question.
             accept: whether an answer's text is valid; only such answers are kept in the cache.
+            meanwhile: work for the time of waiting, called once when the request is under way; never if it is not sent.
 
         Returns:
             The call, with status `ok`, `refused` or `truncated`.
@@ -94,10 +101,13 @@ class ModelGateway:
             AuthenticationFailed: no key, or one that is not accepted.
             ProviderError: the model's side failed, after all retries; `calls` holds the call.
         """
-        recorded = self._recorded(request)
-        key = self.cache.key(self.settings.way, self.settings.endpoint, recorded, request.repeat) if self.cache else ""
-        if self.cache and self._cacheable(request) and (kept := self.cache.get(key)) is not None:
-            return self._cached_call(request, recorded, kept)
+        # It hashes the pictures: nothing that the model should wait for.
+        recorded = functools.cache(lambda: self._recorded(request))
+        key = ""
+        if self.cache:
+            key = self.cache.key(self.settings.way, self.settings.endpoint, recorded(), request.repeat)
+            if self._cacheable(request) and (kept := self.cache.get(key)) is not None:
+                return self._cached_call(request, recorded(), kept)
         if self.settings.key_env and self._key is None:
             raise errors.AuthenticationFailed(f"environment variable {self.settings.key_env} (`key_env`) is not set")
         price = self._price()
@@ -105,8 +115,14 @@ class ModelGateway:
         worst = price.cost(max(0, estimate - request.max_tokens), request.max_tokens) if price else None
         for budget in self.budgets:
             budget.check(estimate, worst)
-        attempts = self._attempt(request, recorded, estimate)
-        call = self._call(request, recorded, attempts, price)
+
+        def aside() -> None:
+            recorded()
+            if meanwhile is not None:
+                meanwhile()
+
+        attempts = self._attempt(request, recorded, estimate, aside)
+        call = self._call(request, recorded(), attempts, price)
         for budget in self.budgets:
             budget.spend(*_spent(call, estimate, worst))
         if attempts.failure is not None:
@@ -116,22 +132,27 @@ class ModelGateway:
             self.cache.put(key, call.reply or {})
         return call
 
-    def _attempt(self, request: ModelRequest, recorded: Mapping[str, Any], estimate: int) -> _Attempts:
+    def _attempt(
+        self, request: ModelRequest, recorded: Callable[[], Mapping[str, Any]], estimate: int, aside: Callable[[], None]
+    ) -> _Attempts:
         """Send until there is an answer, an error that asking again cannot mend, or patience ends."""
         attempts = _Attempts(started=self.clock.monotonic())
-        # Seeded by the question: repeated runs wait alike, different questions at one endpoint do not.
-        chance = random.Random(hashlib.sha256(json.dumps(recorded, sort_keys=True).encode()).digest())
+        chance: random.Random | None = None
         body = request.body(self.settings.model, tokens_field=self._backend.tokens_field)
         begun: float | None = None
         while True:
             attempts.waited_s += self._take_turn(estimate)
             begun = self.clock.monotonic() if begun is None else begun
             try:
-                attempts.reply = self._mask.json(self._backend.send(body, request.timeout_s))
+                todo = None if attempts.retries else aside
+                attempts.reply = self._mask.json(self._backend.send(body, request.timeout_s, todo))
             except ContentRefused as refusal:
                 attempts.status, attempts.error = "refused", self._mask.text(str(refusal))
                 return attempts
             except Failure as failure:
+                if chance is None:
+                    # Seeded by the question: repeated runs wait alike, different questions at one endpoint do not.
+                    chance = random.Random(hashlib.sha256(json.dumps(recorded(), sort_keys=True).encode()).digest())
                 wait = self._next_wait(failure, attempts.retries, chance, begun)
                 if wait is None:
                     attempts.failure = self._told(failure.error, attempts.retries)

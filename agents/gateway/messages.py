@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 from PIL import Image as Picture
 
@@ -39,6 +39,8 @@ class Image:
 
     pixels: NDArray[np.uint8] = field(repr=False)
     """(H, W, 3) uint8, RGB, of the size that is sent; never written to."""
+    whole: Image | None = field(default=None, repr=False)
+    """The picture that this one is at half its size, if it is (see `reduced`)."""
 
     @classmethod
     def from_frame(cls, frame: NDArray[np.uint8], *, longest_side: int | None = None) -> Image:
@@ -53,16 +55,23 @@ class Image:
         """
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
             raise ValueError(f"a frame is (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
-        height, width = frame.shape[:2]
-        size = shrunk((width, height), longest_side)
-        if size == (width, height):
+        if shrunk(frame.shape[:2], longest_side) == frame.shape[:2]:
             return cls(np.array(frame))  # a copy: the frame is the world's, and requests are evidence
-        picture = Picture.fromarray(np.ascontiguousarray(frame))
-        if (2 * size[0], 2 * size[1]) == (width, height):  # a mean of four in whole numbers: exact on any machine
-            picture = picture.reduce(2)
-        else:
-            picture = picture.resize(size, Picture.Resampling.LANCZOS)
-        return cls(np.asarray(picture))
+        return cls(cls(frame).reduced(longest_side).pixels)
+
+    def reduced(self, longest_side: int | None) -> Image:
+        """The picture, smaller if need be; at exactly half the size the record names this one, and how to get there.
+
+        Then each pixel is the mean of four in whole numbers (their sum, plus two, divided by four), the same on any
+        machine.
+        """
+        size = shrunk(self.size, longest_side)
+        if size == self.size:
+            return self
+        picture = Picture.fromarray(np.ascontiguousarray(self.pixels))
+        if (2 * size[0], 2 * size[1]) == self.size:
+            return Image(np.asarray(picture.reduce(2)), whole=self)
+        return Image(np.asarray(picture.resize(size, Picture.Resampling.LANCZOS)))
 
     @cached_property
     def png(self) -> bytes:
@@ -89,10 +98,10 @@ class Image:
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Encode a picture as PNG, quickly: every row as its difference from the row above, zlib's fastest level.
+    """Encode a picture as PNG, quickly: every row as its difference from the row above, deflated by ISA-L.
 
-    Measured on a game's frame of 640 x 480: 1.9 ms, where Pillow takes 4.4 ms at its fastest and 6.2 ms by default,
-    for files within a quarter of one another.
+    Measured on a drawn frame of 640 x 480: 0.3 ms (1.5 ms with zlib at its fastest, 4.4 ms by Pillow at its fastest);
+    on a textured one 1.2 ms (4.5 ms with zlib), for files of the same size.
 
     Args:
         pixels: (H, W, 3) uint8, RGB.
@@ -104,9 +113,10 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     filtered[0, 1:] = lines[0]
     np.subtract(lines[1:], lines[:-1], out=filtered[1:, 1:])
     header = struct.pack(">IIBBBBB", width, height, 8, _RGB, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 1)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", isal_zlib.compress(filtered, 1)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", isal_zlib.crc32(kind + data))
+        for kind, data in chunks
     )
 
 
@@ -143,8 +153,9 @@ class ModelRequest:
 
     @property
     def images(self) -> dict[str, NDArray[np.uint8]]:
-        """All pictures by their address, (H, W, 3) uint8 RGB, as sent."""
-        return {part.sha256: part.pixels for m in self.messages for part in m.parts if isinstance(part, Image)}
+        """All pictures by their address, (H, W, 3) uint8 RGB, as sent; for one at half size, the whole one."""
+        sent = [part for m in self.messages for part in m.parts if isinstance(part, Image)]
+        return {image.sha256: image.pixels for image in (part.whole or part for part in sent)}
 
     def body(self, model: str, *, tokens_field: str = "max_tokens", recorded: bool = False) -> dict[str, Any]:
         """The request as a chat completion.
@@ -152,7 +163,8 @@ class ModelRequest:
         Args:
             model: the model's name at the endpoint.
             tokens_field: `max_tokens`, or `max_completion_tokens` where the endpoint wants that.
-            recorded: replace each picture by `{"artifact": sha256}`, as it is stored.
+            recorded: as it is stored, with each picture replaced by `{"artifact": sha256}`, or by `{"half_of": sha256}`
+                of the whole one.
         """
         body: dict[str, Any] = {
             "model": model,
@@ -196,7 +208,7 @@ def _part(part: str | Image, recorded: bool) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if recorded:
-        return {"artifact": part.sha256}
+        return {"half_of": part.whole.sha256} if part.whole else {"artifact": part.sha256}
     return {"type": "image_url", "image_url": {"url": part.data_url()}}
 
 

@@ -92,6 +92,41 @@ def test_a_good_answer_is_written_down_whole(provider: Any, way: str, mode: Any)
     json.dumps([call.request, call.reply, call.usage])
 
 
+@pytest.mark.parametrize(
+    ("size", "longest", "sent"), [((64, 48), 32, (32, 24)), ((64, 48), 40, (40, 30)), ((63, 48), 32, (32, 24))]
+)
+def test_a_picture_at_exactly_half_its_size_is_recorded_by_the_whole_one(
+    provider: Any, size: tuple[int, int], longest: int, sent: tuple[int, int]
+) -> None:
+    frame = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3), np.uint8)
+    whole = Image.from_frame(frame)
+    small = whole.reduced(longest)
+    assert small.size == sent and whole.reduced(None) is whole
+    call = make(provider, "openai").complete(ask("Where to?", small))
+    assert np.array_equal(provider.requests[0].images[0], small.pixels)
+    [_, part] = call.request["messages"][0]["content"]
+    if (2 * sent[0], 2 * sent[1]) == size:
+        sums = frame.reshape(sent[1], 2, sent[0], 2, 3).sum(axis=(1, 3), dtype=np.uint16)
+        assert np.array_equal(small.pixels, (sums + 2) >> 2)
+        assert part == {"half_of": whole.sha256} and np.array_equal(call.images[whole.sha256], frame)
+    else:
+        assert part == {"artifact": small.sha256} and np.array_equal(call.images[small.sha256], small.pixels)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_work_for_the_time_of_waiting_is_done_once_and_only_if_something_is_sent(
+    provider: Any, way: str, tmp_path: Path
+) -> None:
+    done: list[str] = []
+    gateway = make(provider, way, max_retries=2, cache=CallCache(tmp_path))
+    provider.say("500", "ok")
+    gateway.complete(ask(), meanwhile=lambda: done.append("sent"))
+    gateway.complete(ask(), meanwhile=lambda: done.append("kept"))
+    with pytest.raises(errors.BudgetExceeded):
+        make(provider, way, budgets=[Budget(max_calls=0)]).complete(ask(), meanwhile=lambda: done.append("refused"))
+    assert done == ["sent"]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_request_is_recorded_as_it_was_sent(provider: Any, way: str) -> None:
     call = make(provider, way).complete(ask(seed=5, temperature=0.5, max_tokens=99))

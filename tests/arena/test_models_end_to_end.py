@@ -38,7 +38,7 @@ from benchmarks.provider_outcomes import CASES, SEED, Result, Way, expert_policy
 from environments.desktop import check
 from environments.errors import RenderError
 from storage.models import Call, Episode, Step
-from storage.pictures import address
+from storage.pictures import address, halved
 from storage.store import Store
 from tests.fakes.provider import FakeProvider, Seen
 
@@ -93,6 +93,12 @@ def shown(call: Call) -> list[str]:
     """Addresses of the pictures in a recorded request, in its order."""
     parts = [part for m in call.request["messages"] if isinstance(m["content"], list) for part in m["content"]]
     return [part["artifact"] for part in parts if "artifact" in part]
+
+
+def reminded(store: Store, call: Call) -> dict[str, np.ndarray[Any, Any]]:
+    """The pictures that a recorded request shows at half their size, whole, by address."""
+    parts = [part for m in call.request["messages"] if isinstance(m["content"], list) for part in m["content"]]
+    return {part["half_of"]: pixels(store, part["half_of"]) for part in parts if "half_of" in part}
 
 
 # -- how an episode ends -----------------------------------------------------------------------------------------------
@@ -180,9 +186,11 @@ def test_each_call_is_written_down_exactly_and_its_pictures_are_what_the_world_s
     for step, call, seen in zip(steps, calls, answered, strict=True):
         assert (call.step_index, call.purpose, call.status, call.retries) == (step.index, "act", "ok", 1)
         assert np.array_equal(pixels(store, shown(call)[-1]), observation["frame"])
-        kept = [pixels(store, sha) for sha in shown(call)]
+        halves = {address(halved(whole)): sha for sha, whole in reminded(store, call).items()}
+        kept = [*map(halved, reminded(store, call).values()), *(pixels(store, sha) for sha in shown(call))]
+        assert len(kept) == 1 + (step.index > 0), "the view of now, and the last one at half its size"
         assert all(np.array_equal(a, b) for a, b in zip(kept, seen.images, strict=True))
-        assert _as_recorded(seen.body) == call.request
+        assert _as_recorded(seen.body, halves) == call.request
         assert call.reply is not None and call.reply["choices"][0]["message"]["tool_calls"]
         assert json.loads(call.text)["action"] == step.action
         usage = call.reply["usage"]
@@ -198,8 +206,8 @@ def test_each_call_is_written_down_exactly_and_its_pictures_are_what_the_world_s
     assert np.abs(frames[1].astype(int) - observation["frame"]).mean() < 3, "the video's last frame is the end"
 
 
-def _as_recorded(body: dict[str, Any]) -> dict[str, Any]:
-    """A request as it arrived, each picture replaced by its address."""
+def _as_recorded(body: dict[str, Any], halves: dict[str, str]) -> dict[str, Any]:
+    """A request as it arrived, each picture replaced by its address, or by that of the whole one in `halves`."""
     import base64
 
     def mark(value: Any) -> Any:
@@ -210,7 +218,8 @@ def _as_recorded(body: dict[str, Any]) -> dict[str, Any]:
         if value.get("type") == "image_url":
             png = base64.b64decode(value["image_url"]["url"].partition(",")[2])
             with Image.open(io.BytesIO(png)) as picture:
-                return {"artifact": address(np.asarray(picture))}
+                sha256 = address(np.asarray(picture))
+            return {"half_of": halves[sha256]} if sha256 in halves else {"artifact": sha256}
         return {key: mark(item) for key, item in value.items()}
 
     marked: dict[str, Any] = mark(body)

@@ -63,7 +63,7 @@ def test_any_rate_and_any_length_is_exact(tmp_path: Path, fps: float, n: int) ->
 
 
 def test_the_stream_is_what_browsers_and_scrubbers_need(film: Path) -> None:
-    """H.264, yuv420p, key frames every 30 frames or fewer, no reordering, constant rate, the index first."""
+    """H.264, yuv420p, key frames every 60 frames or fewer, no reordering, constant rate, the index first."""
     with av.open(str(film)) as container:
         stream = container.streams.video[0]
         assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")

@@ -37,6 +37,7 @@ from storage.models import (
     Step,
     Verdict,
 )
+from storage.pictures import PictureLog, address
 from storage.store import Store
 from storage.video import VideoWriter
 from ui.app import create_app, listen
@@ -235,12 +236,16 @@ def _semantic(book: Book) -> dict[str, str]:
     Image.fromarray(draw_frame(5, board)).save(buffer, "PNG")
     picture = book.store.put_artifact(buffer.getvalue(), "image/png")
     image = {"type": "image_url", "image_url": {"artifact": picture}}
+    shown = draw_frame(4, board)
+    log = PictureLog()
+    book.store.add(*log.rows({address(shown): shown}))
+    reminder = {"half_of": address(shown)}
     for index in (4, 5):
         request = {
             "model": "small",
             "messages": [
                 {"role": "system", "content": "You play Snake. Answer with one turn."},
-                {"role": "user", "content": [{"type": "text", "text": "The screen now:"}, image]},
+                {"role": "user", "content": [reminder, {"type": "text", "text": "The screen now:"}, image]},
             ],
         }
         book.store.add(
@@ -308,7 +313,13 @@ def _semantic(book: Book) -> dict[str, str]:
     book.link(first, "single")
     book.link(first, "reflect-and-retry", final=False)
     book.link(second, "reflect-and-retry", trial=first.identity)
-    return {"first": first.id, "second": second.id, "tutorial": tutorial.id, "picture": picture}
+    return {
+        "first": first.id,
+        "second": second.id,
+        "tutorial": tutorial.id,
+        "picture": picture,
+        "shown": address(shown),
+    }
 
 
 def _gui(book: Book) -> dict[str, str]:

@@ -138,7 +138,7 @@ def test_steps_say_how_many_calls_they_have_and_calls_are_exact(client: TestClie
     assert [step["n_calls"] for step in steps] == [0, 1, 1, 0]
     [call] = get(client, f"episodes/{ids['first']}/steps/5/calls")["items"]
     assert call["cost_usd"] == "0.000420000"
-    assert call["request"]["messages"][1]["content"][1]["image_url"]["artifact"] == ids["picture"]
+    assert call["request"]["messages"][1]["content"][2]["image_url"]["artifact"] == ids["picture"]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import hashlib
 import io
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from storage.pictures import halved
 from storage.store import Store
 from ui.app import create_app
 from ui.media import UnsatisfiableRange, parse_range
@@ -112,6 +114,17 @@ def test_bytes_of_other_types_are_saved_and_never_rendered(client: TestClient, r
     answer = client.get(f"/media/{sha}")
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"].startswith("attachment")
+
+
+def test_what_a_model_was_shown_is_served_whole_and_as_it_was_reminded_of_it(
+    client: TestClient, ids: dict[str, str], store: Store
+) -> None:
+    pixels = store.picture(ids["shown"])
+    for query, expected in (("", pixels), ("?half=1", halved(pixels))):
+        answer = client.get(f"/media/{ids['shown']}{query}")
+        assert answer.headers["content-type"] == "image/png"
+        assert np.array_equal(np.asarray(Image.open(io.BytesIO(answer.content))), expected)
+    assert client.get(f"/media/{'0' * 64}?half=1").status_code == 404
 
 
 @pytest.mark.parametrize(

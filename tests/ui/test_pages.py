@@ -235,7 +235,9 @@ def test_step_shows_prompt_image_reply_and_reasons(tab: Opener, ids: dict[str, s
         assert "You play Snake. Answer with one turn." in text
         assert '{"turn": "up"}' in text
         assert "812 → 23 tokens" in text
-        it.page.wait_for_function("() => document.querySelector('.call .message img').naturalWidth === 640")
+        it.page.wait_for_function(
+            "() => [...document.querySelectorAll('.call .message img')].map((i) => i.naturalWidth).join() === '320,640'"
+        )
         assert "Step 5: the apple lies to the right" in it.page.locator(".box-step").inner_text()
         it.press("ArrowRight")
         it.page.wait_for_function("() => !document.querySelector('.box-calls').hasChildNodes()")

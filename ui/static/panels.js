@@ -65,14 +65,15 @@ function* parts(value) {
   else if (Array.isArray(value)) for (const item of value) yield* parts(item);
   else if (value && typeof value === "object") {
     if (typeof value.artifact === "string" && HASH.test(value.artifact)) yield { image: value.artifact };
+    else if (typeof value.half_of === "string" && HASH.test(value.half_of)) yield { image: `${value.half_of}?half=1` };
     else if (typeof value.text === "string") yield { text: value.text };
     else for (const key of ["image_url", "image", "source", "url", "content", "input_image"]) if (value[key]) yield* parts(value[key]);
   }
 }
 
-function picture(hash) {
-  const image = h("img", { src: `/media/${hash}`, alt: "image sent to the model", loading: "lazy", onerror: () => image.replaceWith(h("span", { class: "none" }, "image missing from the artifact store")) });
-  return h("a", { href: `/media/${hash}`, target: "_blank", rel: "noopener" }, image);
+function picture(name) {
+  const image = h("img", { src: `/media/${name}`, alt: "image sent to the model", loading: "lazy", onerror: () => image.replaceWith(h("span", { class: "none" }, "image missing from the artifact store")) });
+  return h("a", { href: `/media/${name}`, target: "_blank", rel: "noopener" }, image);
 }
 
 function message(item) {
