@@ -39,6 +39,10 @@ CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 
 def make_tabletop(task: Task, space: ActionSpace) -> TabletopEnv:
     """Build a tabletop task; `task.params` are the keyword arguments of `TabletopEnv`."""
+    if space == ActionSpace.GUI:
+        from environments.robots.teleop_env import TeleopEnv
+
+        return TeleopEnv(task, **task.params)
     return TabletopEnv(task, space, **task.params)
 
 

@@ -11,7 +11,7 @@ register(
         title="Red cube into the bowl",
         goal="put the red cube in the bowl",
         entry_point="environments.robots.tabletop_env:make_tabletop",
-        spaces=(ActionSpace.NATIVE, ActionSpace.SEMANTIC),
+        spaces=(ActionSpace.NATIVE, ActionSpace.SEMANTIC, ActionSpace.GUI),
         milestones=(
             Milestone("reach", "The gripper is at the red cube"),
             Milestone("grasp", "Both fingers of the gripper touch the red cube", after=("reach",)),
