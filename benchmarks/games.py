@@ -6,6 +6,7 @@ For every game, medians over the steps of one episode that replays the expert's 
     bare         both, through the environment and nothing else, behind the semantic space
     recorded     the same through the episode loop, with every step durable in SQLite and every frame in the video
     harness      recorded minus bare: what recording and the loop add
+    encoder      a core's time for a frame, beside all that: where it is the longest, no step takes less
     gui          through a private display: PyAutoGUI, X, the window, MSS
     gui recorded the same, recorded
     bytes        on disk a step, database and video together
@@ -13,8 +14,9 @@ For every game, medians over the steps of one episode that replays the expert's 
 What an episode costs beside its steps is left out of `recorded`, `harness` and `bytes`.
 
 Then one game with the vision-language player, over HTTP to a server in a process of its own that answers at once:
-the harness's share of a step, and the bytes a step when every picture sent can be had back bit for bit, for one and
-for four times as many steps. `--rss` plays 10,000 recorded steps and prints the process's memory on the way.
+the harness's share of a step, and the bytes a step when every picture sent can be had back bit for bit, for one, four
+and sixteen times as many steps, and for a further step. `--rss` plays 10,000 recorded steps and prints the process's
+memory on the way.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 import environments
@@ -47,6 +50,7 @@ from arena.workers import Progress
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
 from storage.store import Store
+from storage.video import VideoWriter
 
 SEED = 0
 
@@ -95,15 +99,28 @@ def rehearse(task_id: str, space: str, steps: int) -> tuple[list[Any], dict[str,
 
 def _bare(env: ArenaEnv, actions: list[Any]) -> dict[str, float]:
     env.reset(seed=SEED)
-    env.render()
+    frames = [np.array(env.render())]
     step, draw, both = [], [], []
     for action in actions:
         took, outcome = timed(lambda a=action: env.step(a))
-        drew, _ = timed(lambda o=outcome: o[0][env.main_view])
+        drew, frame = timed(lambda o=outcome: o[0][env.main_view])
         step.append(took)
         draw.append(drew)
         both.append(took + drew)
-    return {name: statistics.median(values) for name, values in (("step", step), ("draw", draw), ("bare", both))}
+        frames.append(np.array(frame))
+    medians = {name: statistics.median(values) for name, values in (("step", step), ("draw", draw), ("bare", both))}
+    return medians | {"encoder": _encoder(frames, env.metadata["render_fps"])}
+
+
+def _encoder(frames: list[np.ndarray], fps: float) -> float:
+    """Milliseconds of a core that the encoder takes for a frame."""
+    height, width = frames[0].shape[:2]
+    with tempfile.TemporaryDirectory() as folder, VideoWriter(Path(folder) / "v.mp4", fps, (width, height)) as video:
+        start = time.process_time()
+        for frame in frames:
+            video.write(frame)
+        video.close()
+        return 1e3 * (time.process_time() - start) / len(frames)
 
 
 def recorded(task_id: str, space: str, actions: list[Any], folder: Path) -> tuple[float, float]:
@@ -262,7 +279,10 @@ def memory(task_id: str, steps: int, folder: Path) -> None:
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-COLUMNS = ("steps", "step", "draw", "bare", "recorded", "harness", "gui", "gui recorded", "bytes")
+COLUMNS = (
+    *("steps", "step", "draw", "bare", "recorded", "harness", "encoder"),
+    *("gui", "gui recorded", "bytes"),
+)
 
 
 def measure(task_id: str, steps: int, gui: bool) -> dict[str, float]:
@@ -278,17 +298,15 @@ def measure(task_id: str, steps: int, gui: bool) -> dict[str, float]:
     return row
 
 
-def steady(task_id: str, space: str, actions: list[Any]) -> tuple[float, float]:
-    """Milliseconds and bytes that a further step costs: a whole episode less its first quarter, which both begin."""
-    part = max(1, len(actions) // 4)
+def steady(task_id: str, space: str, actions: list[Any]) -> list[float]:
+    """What a further step costs, as `recorded`: a whole episode less its first quarter, which both begin."""
+    numbers = (max(1, len(actions) // 4), len(actions))
     figures = []
-    for number in (part, len(actions)):
+    for number in numbers:
         with tempfile.TemporaryDirectory() as folder:
-            ms, size = recorded(task_id, space, actions[:number], Path(folder))
-            figures.append((ms * number, size * number, number))
-    (ms, size, n), (whole_ms, whole_size, whole_n) = figures
-    further = max(1, whole_n - n)
-    return (whole_ms - ms) / further, (whole_size - size) / further
+            figures.append([figure * number for figure in recorded(task_id, space, actions[:number], Path(folder))])
+    further = max(1, numbers[1] - numbers[0])
+    return [(whole - part) / further for part, whole in zip(*figures, strict=True)]
 
 
 def main() -> None:
@@ -329,6 +347,9 @@ def main() -> None:
             f" {figures['server']:.2f}, the engine {bare['bare']:.2f}, the harness {figures['harness']:.2f};"
             f" {figures['bytes']:.0f} bytes a step"
         )
+    (few, first), (many, last) = ((int(steps), figures["bytes"]) for steps, figures in list(model.items())[1:])
+    model["further step, bytes"] = (many * last - few * first) / (many - few)
+    print(f"a further step: {model['further step, bytes']:.0f} bytes")
     if options.json:
         options.json.write_text(json.dumps({"machine": machine(), "games": rows, "model": model}, indent=1) + "\n")
 

@@ -66,6 +66,7 @@ class _Tiles:
         self.index: dict[bytes, int] = {}
         self.table: list[bytes] = []
         self.last: NDArray[np.uint8] | None = None
+        """The last picture: as `_padded` makes it where it was written, as tiles, (n, 768), where it was read."""
 
     @property
     def recent(self) -> bytes:
@@ -89,7 +90,7 @@ class PictureLog:
         """Rows for the pictures that this log has not had yet.
 
         Args:
-            pictures: (height, width, 3) uint8 RGB by `address`.
+            pictures: (height, width, 3) uint8 RGB by `address`; they must not be written to afterwards.
         """
         rows = []
         for sha256, pixels in pictures.items():
@@ -109,17 +110,17 @@ class PictureLog:
         tiles = self._tiles.get((width, height))
         if tiles is None or index - tiles.first >= CHAIN:
             tiles = self._tiles[width, height] = _Tiles(pixels, index)
-        cut = _cut(pixels)
-        changed = np.ones(len(cut), bool) if tiles.last is None else (cut != tiles.last).any(axis=1)
+        padded = _padded(pixels)
+        changed = _changed(padded, tiles.last)
         known, recent = len(tiles.table), tiles.recent
         numbers = np.empty(int(changed.sum()), np.uint32)
-        for i, tile in enumerate(cut[changed]):
+        for i, tile in enumerate(_tiles(padded)[changed]):
             content = tile.tobytes()
             number = tiles.index.get(content)
             numbers[i] = tiles.add(content) if number is None else number
-        tiles.last = cut
+        tiles.last = padded
         new = tiles.table[known:]
-        if len(new) > _NEW_SHARE * len(cut):
+        if len(new) > _NEW_SHARE * changed.size:
             del self._tiles[width, height]
             return _WHOLE + isal_zlib.compress(_less_above(pixels), 1), index
         packer = zlib.compressobj(_LEVEL, zdict=recent)
@@ -181,14 +182,28 @@ def _from_tiles(row: Picture, data: bytes, tiles: _Tiles) -> Pixels:
     return np.ascontiguousarray(whole.reshape(down * _TILE, across * _TILE, 3)[: row.height, : row.width])
 
 
-def _cut(pixels: Pixels) -> NDArray[np.uint8]:
-    """(n, 768): the tiles of a picture row by row, the last ones filled up with zeros."""
+def _padded(pixels: Pixels) -> Pixels:
+    """Contiguous, and filled up with zeros to whole tiles."""
     height, width = pixels.shape[:2]
-    down, across = -(-height // _TILE), -(-width // _TILE)
-    if (height % _TILE, width % _TILE) != (0, 0):
-        pixels = np.pad(pixels, ((0, down * _TILE - height), (0, across * _TILE - width), (0, 0)))
-    blocks = pixels.reshape(down, _TILE, across, _TILE, 3).transpose(0, 2, 1, 3, 4)
-    return np.ascontiguousarray(blocks).reshape(down * across, _TILE_BYTES)
+    below, beside = -height % _TILE, -width % _TILE
+    return np.pad(pixels, ((0, below), (0, beside), (0, 0))) if below or beside else np.ascontiguousarray(pixels)
+
+
+def _tiles(padded: Pixels) -> NDArray[np.uint8]:
+    """(down, across, 16, 48): a view, for copying a picture into tiles costs more than all else here."""
+    height, width = padded.shape[:2]
+    return padded.reshape(height // _TILE, _TILE, width // _TILE, _TILE * 3).transpose(0, 2, 1, 3)
+
+
+def _changed(padded: Pixels, last: Pixels | None) -> NDArray[np.bool_]:
+    """(down, across): which tiles differ from those of the last picture; eight bytes are compared at once."""
+    height, width = padded.shape[:2]
+    down, across = height // _TILE, width // _TILE
+    if last is None:
+        return np.ones((down, across), bool)
+    differs = padded.reshape(height, -1).view(np.uint64) != last.reshape(height, -1).view(np.uint64)
+    result: NDArray[np.bool_] = differs.reshape(down, _TILE, across, -1).any(axis=(1, 3))
+    return result
 
 
 def _less_above(pixels: Pixels) -> Pixels:
