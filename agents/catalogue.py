@@ -1,6 +1,7 @@
 """The built-in agents. Importing this module registers them; no provider's library is imported."""
 
 from agents.human import HumanAgent
+from agents.policies.agent import PolicyAgent
 from agents.policy import ScriptedPolicy
 from agents.registry import register
 from agents.scripted import CalibratedAgent, ExpertAgent, RandomAgent
@@ -11,4 +12,5 @@ register(ExpertAgent)
 register(CalibratedAgent)
 register(VLMAgent)
 register(ScriptedPolicy)
+register(PolicyAgent)
 register(HumanAgent)

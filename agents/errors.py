@@ -11,6 +11,7 @@
         ├── BadRequest            the provider refuses the request itself (4xx): retrying is useless
         ├── AuthenticationFailed  no key, or a key that is not accepted
         ├── NetworkError          no connection
+        ├── UnusableAnswer        a policy's answer that holds no action: an error, a wrong shape, a value out of range
         └── BudgetExceeded        a declared limit on calls, tokens or cost is used up
 
 A reply that cannot be parsed, or a refusal by the model, never leaves `act` as an error: it is a `Decision`.
@@ -92,6 +93,10 @@ class AuthenticationFailed(ProviderError):
 
 class NetworkError(ProviderError):
     """The endpoint could not be reached."""
+
+
+class UnusableAnswer(ProviderError):
+    """A policy server's answer that holds no action: its own error, a wrong shape, a value out of range."""
 
 
 class BudgetExceeded(ProviderError):
