@@ -16,7 +16,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -93,15 +93,17 @@ class View:
 
 
 def playable(task: Task) -> bool:
-    """Whether a person can play a task here: games of our own window, with keyboard and mouse."""
-    return ActionSpace.GUI in task.spaces and task.entry_point == "environments.game_env:make_game"
+    """Whether a person can play a task here, with keyboard and mouse: games and robots in a window of our own."""
+    ours = task.entry_point == "environments.game_env:make_game" or task.entry_point.startswith("environments.robots.")
+    return ours and ActionSpace.GUI in task.spaces
 
 
 def horizon(task: Task, tick_ms: int | None) -> int:
     """The most steps that a person may take.
 
-    A person's step in a game with a clock lasts a slice where an agent's may last 2 s, so the limit is the same game
-    time: as long as an agent has that holds every key as long as it may. Other games count gestures, as for everybody.
+    A person's step in a game with a clock, and at a robot, lasts a slice where an agent's may last 2 s, so the limit
+    is the same world time: as long as an agent has that holds every key as long as it may. Other games count
+    gestures, as for everybody.
     """
     return min(100_000, task.max_steps * (_LONGEST_HOLD_MS // SLICE_MS if tick_ms else 1))
 
@@ -193,13 +195,15 @@ class HumanSession:
 
     def _play(self, env: ArenaEnv) -> str:
         """Play and record; what went wrong, or nothing."""
-        if not isinstance(env, GameEnv):
-            raise TypeError(f"{self.task.id}: a game behind the GUI space is a GameEnv, not {type(env)!r}")
         store = self._store
-        self.timed = bool(env.game.tick_ms)
-        # A game that minds the end of a step is one that asks which keys are down.
-        self.inputs.held = self.timed and type(env.game).release is not Game.release
-        self.max_steps = horizon(self.task, env.game.tick_ms)
+        if isinstance(env, GameEnv):
+            self.timed = bool(env.game.tick_ms)
+            # A game that minds the end of a step is one that asks which keys are down.
+            self.inputs.held = self.timed and type(env.game).release is not Game.release
+            self.max_steps = horizon(self.task, env.game.tick_ms)
+        else:  # a robot waits for its driver, and goes on while a key is down
+            self.inputs.held = True
+            self.max_steps = horizon(self.task, _control_ms(env))
         self._scratch.mkdir(parents=True, exist_ok=True)
         store.begin_run(Run(id=RUN, name=RUN, experiment={"name": RUN}, host=host()))
         _close_abandoned(store)
@@ -215,7 +219,7 @@ class HumanSession:
                 recorder.fail(error)
                 return f"{type(error).__name__}: {error}"
             _judge(store, attempt, store.episode(recorder.episode_id))
-        self._show(env.game.draw(), phase="finished", episode=store.episode(recorder.episode_id))
+        self._show(_painter(env)(), phase="finished", episode=store.episode(recorder.episode_id))
         return ""
 
     def _claim(self, stack: contextlib.ExitStack) -> Attempt:
@@ -262,12 +266,13 @@ class _PersonsClock(Clock):
     made up for in the next one and the keys that are down have no gap.
     """
 
-    def __init__(self, env: GameEnv, player: HumanAgent, session: HumanSession) -> None:
+    def __init__(self, env: ArenaEnv, player: HumanAgent, session: HumanSession) -> None:
         super().__init__(env, player)
-        self._game, self._person, self._session = env.game, player, session
-        self._tick_ms = env.game.tick_ms or 0
+        self._paint, self._person, self._session = _painter(env), player, session
+        self._tick_ms = (env.game.tick_ms or 0) if isinstance(env, GameEnv) else 0
         player.hands = session.inputs.take
-        env.on_tick = self._pace
+        env.on_tick = self._pace if isinstance(env, GameEnv) else self._follow
+        self._control_s = 0.0 if isinstance(env, GameEnv) else _control_ms(env) / 1000
         self._wall_s = self._drawn_s = 0.0
         self._game_ms = self._left = 0
 
@@ -329,14 +334,32 @@ class _PersonsClock(Clock):
         if ahead_s > 0:
             time.sleep(ahead_s)
 
+    def _follow(self) -> None:
+        """After a control step of a robot: show it, and wait for the next, for it moves at its own pace."""
+        self._draw()
+        now = time.monotonic()
+        # `_wall_s` is when the last control step ended; a pause between two gestures is not made up for.
+        self._wall_s = max(self._wall_s + self._control_s, now - self._control_s)
+        time.sleep(max(0.0, self._wall_s - now))
+
     def _draw(self) -> None:
-        """The engine's picture, which is bit for bit what its window will show."""
+        """The picture of now: the engine's own, which is bit for bit what its window will show, or a robot's window."""
         if time.monotonic() - self._drawn_s >= 1 / FPS - _SLACK_S:
-            self._show(self._game.draw())
+            self._show(self._paint())
 
     def _show(self, frame: Frame) -> None:
         self._drawn_s = time.monotonic()
         self._session.show_frame(frame)
+
+
+def _painter(env: ArenaEnv) -> Callable[[], Frame]:
+    """What gives the picture of the present moment, also in the middle of a step."""
+    return env.game.draw if isinstance(env, GameEnv) else env.render
+
+
+def _control_ms(env: ArenaEnv) -> int:
+    """One control step of a robot in milliseconds."""
+    return round(1000 / int(env.metadata["render_fps"]))
 
 
 def _judge(store: Store, attempt: Attempt, episode: Episode) -> None:

@@ -23,13 +23,15 @@ from arena.human import HumanSession, Occupied, View, playable
 from arena.human_input import keys
 from environments.env import Frame
 from environments.errors import EnvironmentsError, InfrastructureError, InvalidAction
-from environments.task import CATEGORIES, TIERS
+from environments.task import CATEGORIES, TIERS, Task
 from storage.models import Episode
 from storage.store import Store
 
 POLL_S: Final = 2.0
 """How long a question for the next picture stays open: short, for the server ends only when all are answered."""
 _JPEG_QUALITY: Final = 90
+ROBOTS: Final = "robots"
+"""The group of tasks that are no games: robots have categories of their own."""
 _STRICT: Final = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -155,7 +157,7 @@ def create_router(desk: PlayDesk) -> APIRouter:
         headers = {"X-Arena-View": json.dumps(describe(session, view))}
         if view.frame is None or view.number <= after:
             return Response(status_code=204, headers=headers)
-        data, media_type = encode(view.frame, exact=not session.timed)
+        data, media_type = encode(view.frame, exact=not (session.timed or session.inputs.held))
         return Response(data, media_type=media_type, headers=headers)
 
     @router.post("/{session_id}/input")
@@ -185,8 +187,10 @@ def create_router(desk: PlayDesk) -> APIRouter:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """The games that people can play, by category in the taxonomy's order, then from easy to hard."""
-    tasks = [task for task in environments.tasks() if playable(task)]
+    """What people can play, by category in the taxonomy's order, then from easy to hard; robots at the end."""
+    groups: dict[str, list[Task]] = {category: [] for category in (*CATEGORIES, ROBOTS)}
+    for task in filter(playable, environments.tasks()):
+        groups[task.category if task.category in CATEGORIES else ROBOTS].append(task)
     return [
         {
             "category": category,
@@ -198,13 +202,16 @@ def catalogue() -> list[dict[str, Any]]:
                     "tier": task.tier,
                     "tutorial_seed": task.tutorial_seed,
                 }
-                for task in sorted(tasks, key=lambda task: (TIERS.index(task.tier), task.title))
-                if task.category == category
+                for task in sorted(tasks, key=lambda task: (_rank(task.tier), task.title))
             ],
         }
-        for category in CATEGORIES
-        if any(task.category == category for task in tasks)
+        for category, tasks in groups.items()
+        if tasks
     ]
+
+
+def _rank(tier: str) -> int:
+    return TIERS.index(tier) if tier in TIERS else len(TIERS)
 
 
 def describe(session: HumanSession, view: View) -> dict[str, Any]:

@@ -208,7 +208,7 @@ class Teleop:
         """The control that a key or a button of the mouse went down on; says so if there is none."""
         if event.kind == "key_down":
             control = BY_KEY.get(event.key.lower())
-            if control is None:
+            if control is None and event.key != "shift":  # which is but a part of a capital letter
                 self._say(f"The key {event.key if event.key.isprintable() else '?'} does nothing here.")
             return control
         if event.button != "left":

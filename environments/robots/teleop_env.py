@@ -75,9 +75,10 @@ class TeleopEnv(TabletopEnv):
         goal = expert.aim(self.world, self.arm)
         return self._teleop.gesture_towards(goal.position, goal.yaw_rad, goal.gripper)
 
-    def draw(self) -> Frame:
-        """The window as it would show this moment, without the way over the display: (480, 640, 3) uint8."""
-        return self._teleop.draw()
+    def _control(self, action: list[float]) -> None:
+        super()._control(action)
+        if self.on_tick is not None:
+            self.on_tick()
 
     def close(self) -> None:
         """End the private display and free the renderer, if there are any."""

@@ -30,6 +30,7 @@ from storage.store import Store
 
 display = [pytest.mark.display, pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed")]
 MAZE, SNAKE, RACER = "games/maze-v1", "games/snake-v1", "games/racer-v1"
+ROBOT = "tabletop/pick-place-bowl-v1"
 PATIENCE_S = 60
 
 Begin = Callable[..., HumanSession]
@@ -177,6 +178,31 @@ class TestTime:
         assert horizon(racer, 50) * SLICE_MS == racer.max_steps * 2_000
 
 
+class TestRobot:
+    pytestmark = display
+
+    @pytest.mark.gl
+    def test_a_key_that_stays_down_drives_the_arm_at_its_own_pace_and_the_record_verifies(
+        self, begin: Begin, store: Store
+    ) -> None:
+        pytest.importorskip("robosuite", reason="pip install 'rewind-arena[robots]'")
+        session = begin(ROBOT, seed=1)
+        assert session.inputs.held and not session.timed
+        assert session.max_steps * SLICE_MS == session.task.max_steps * 2_000
+        number = session.look().number
+        session.inputs.key_down("a")
+        wait_for(lambda: session.look().steps >= 3)
+        session.inputs.key_up("a")
+        session.inputs.gesture({"verb": "click", "x": 194, "y": 383})
+        wait_for(lambda: session.look().steps >= 4)
+        session.give_up()
+        episode = ended(session)
+        assert session.look().number > number + episode.n_steps, "the arm was seen on its way"
+        actions = [step.action for step in store.steps(episode.id)]
+        assert {"verb": "hold", "key": "a", "ms": SLICE_MS} in actions and "click" in [a["verb"] for a in actions]
+        assert verify(store, episode).holds
+
+
 class TestEnd:
     pytestmark = display
 
@@ -287,11 +313,11 @@ class TestWhoMayPlay:
     def test_names_in_any_writing_are_taken(self, name: str) -> None:
         assert agents.create("human", {"name": name}).fingerprint()["options"] == {"name": name}
 
-    def test_robots_and_native_programs_are_not_offered(self, store: Store, place: Location) -> None:
-        robot = next(task for task in environments.tasks() if "robot" in task.tags)
-        assert not playable(robot)
+    def test_native_programs_are_not_offered(self, store: Store, place: Location) -> None:
+        program = environments.get("desktop/mines-v1")
+        assert not playable(program)
         with pytest.raises(UnsupportedSpace):
-            HumanSession(store, place.scratch, robot.id)
+            HumanSession(store, place.scratch, program.id)
 
     def test_a_machine_without_a_display_says_what_to_install(
         self, store: Store, place: Location, monkeypatch: pytest.MonkeyPatch

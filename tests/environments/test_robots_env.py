@@ -269,9 +269,9 @@ def test_malformed_actions_are_refused_before_anything_moves(env):
     assert env.state_hash() == before
 
 
-def test_there_is_no_gui_space():
-    with pytest.raises(UnsupportedSpace, match="native, semantic"):
-        environments.make(TASK, "gui")
+def test_a_space_that_is_none_is_refused():
+    with pytest.raises(UnsupportedSpace, match="native, semantic, gui"):
+        environments.make(TASK, "voice")
 
 
 def test_thinning_the_meshes_leaves_the_physics_alone():

@@ -18,6 +18,7 @@ const CATEGORIES = {
   "markov-grid": "Grids, one move at a time", "non-real-time-linear": "One way through, no hurry",
   "non-real-time-nonlinear": "Many ways, no hurry", "real-time-linear": "Against the clock, one way",
   "real-time-nonlinear": "Against the clock, many ways",
+  robots: "Drive a robot arm",
 };
 
 async function post(path, body = {}) {
