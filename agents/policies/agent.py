@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from agents.errors import ProviderError, UnusableAnswer
 from agents.gateway.retry import Clock
 from agents.policies.chunks import to_native
 from agents.policies.client import Answer, Episode, PolicyClient
-from agents.policies.options import PACKAGES, PolicyOptions
+from agents.policies.options import PolicyOptions, missing_packages
 from agents.policies.sight import Sight
 from agents.policies.wire import WireError
 from environments.actions import Action
@@ -76,14 +75,7 @@ class PolicyAgent(Agent):
         """It plays the native space of robot tasks, and needs the packages of its protocol."""
         if space != ActionSpace.NATIVE or not task.id.startswith(_FAMILIES):
             return f"agent {self.name!r} plays the native space of robot tasks, not the {space} space of {task.id}"
-        modules, extra = PACKAGES[self.options.protocol]
-        missing = [module for module in modules if importlib.util.find_spec(module) is None]
-        if missing:
-            return (
-                f"protocol {self.options.protocol!r} needs {' and '.join(missing)}, not installed;"
-                f" install with: pip install 'rewind-arena[{extra}]'"
-            )
-        return None
+        return missing_packages(self.options.protocol)
 
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode; the server is told with the first request.

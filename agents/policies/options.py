@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from dataclasses import dataclass
@@ -32,6 +33,18 @@ PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
     "lerobot": (("lerobot", "torch"), "lerobot"),
 }
 """The modules that a protocol needs, and the extra of this package that brings them."""
+
+
+def missing_packages(protocol: str) -> str | None:
+    """Which of a protocol's packages are not installed and how they are, or None if all are."""
+    modules, extra = PACKAGES[protocol]
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if not missing:
+        return None
+    return (
+        f"protocol {protocol!r} needs {' and '.join(missing)}, not installed;"
+        f" install with: pip install 'rewind-arena[{extra}]'"
+    )
 
 
 @dataclass(frozen=True, slots=True)

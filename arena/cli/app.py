@@ -16,7 +16,7 @@ from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
 from agents.errors import AgentsError
-from arena.cli import catalogue, certify, demo, doctor, play, profile, results, running
+from arena.cli import catalogue, certify, demo, doctor, play, profile, results, running, serve_policy
 from arena.cli.common import errors, plain
 from arena.errors import ArenaError
 from environments.errors import EnvironmentsError
@@ -44,7 +44,7 @@ def _root(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log wha
     )
 
 
-for _group in (demo, running, play, results, catalogue, certify, profile, doctor):
+for _group in (demo, running, play, results, catalogue, certify, profile, serve_policy, doctor):
     _group.add_to(app)
 
 

@@ -1,0 +1,83 @@
+"""`arena serve-policy`: a policy server of ours, for teams that test their own client."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from agents.policies.options import missing_packages
+from agents.policies.server import PROTOCOLS, serve
+from agents.policies.server.path import ExpertPath
+from arena.cli.common import AsJson, console, plain, print_json
+
+POLICIES = ("scripted",)
+DEFAULT_TASK = "tabletop/pick-place-bowl-v1"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command of this file."""
+    app.command("serve-policy")(serve_policy)
+
+
+def serve_policy(
+    policy: Annotated[str, typer.Argument(help="Which policy: scripted.")],
+    protocol: Annotated[str, typer.Option(help=f"One of {', '.join(PROTOCOLS)}.")] = "openpi",
+    task: Annotated[str, typer.Option(help="Id of a robot task with a native space.")] = DEFAULT_TASK,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Seed of the client's episodes, unless it tells another.")
+    ] = 0,
+    chunk: Annotated[int, typer.Option(min=1, max=1000, help="Actions in one answer; plain OpenVLA has one.")] = 10,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 8000,
+    as_json: AsJson = False,
+) -> None:
+    """Serve the scripted expert by a policy protocol until stopped.
+
+    It plays the task once for itself and answers by the arm's state, so the client must play the same task and seed
+    and execute what it is told; a client that does not is told so, in the way of the protocol.
+    """
+    _known("policy", policy, POLICIES)
+    _known("protocol", protocol, PROTOCOLS)
+    if told := missing_packages(protocol):
+        raise typer.BadParameter(told)
+    expert = ExpertPath(task, seed)
+    try:
+        expert.chunk(None, 0, 1)  # plays the episode now, so that the first request does not wait for it
+        try:
+            server = serve(protocol, expert, host, port, chunk)
+        except OSError as error:
+            raise typer.BadParameter(
+                f"cannot listen at {host} port {port}: {error.strerror}; choose another, or 0 for a free one",
+                param_hint="--port",
+            ) from None
+        with server:
+            if as_json:
+                print_json({"url": server.url, "policy": policy, "protocol": protocol, "task": task, "seed": seed})
+            else:
+                console.print(plain(f"{policy} policy, {protocol} protocol, {task}, seed {seed}: {server.url}"))
+                console.print(plain("Stop it with Ctrl-C."), style="dim")
+            sys.stdout.flush()
+            _wait()
+    finally:
+        expert.close()
+
+
+def _wait() -> None:
+    """Until Ctrl-C or SIGTERM; to stop a server is no failure."""
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        return
+
+
+def _known(what: str, name: str, names: Iterable[str]) -> None:
+    known = tuple(names)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+        raise typer.BadParameter(f"no {what} {name!r}; {hint}")
