@@ -173,6 +173,12 @@ def test_what_a_model_said_is_shown_as_plain_text(arena: Command, db: tuple[str,
     assert arena("show", episode.id, *db, "--json").json["steps"][0]["rationale"] == HOSTILE
 
 
+def test_the_package_can_be_run_as_a_module() -> None:
+    by_name = [subprocess.run([*way, "--version"], capture_output=True, text=True, check=True).stdout
+               for way in ([ARENA], [sys.executable, "-m", "arena"])]  # fmt: skip
+    assert by_name[0] == by_name[1] != ""
+
+
 def test_tasks_lists_ids_that_match(arena: Command) -> None:
     found = arena("tasks", "games/*", "--json").json
     maze = next(task for task in found if task["id"] == "games/maze-v1")
