@@ -35,8 +35,19 @@ app = typer.Typer(
 )
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        print(f"arena {metadata.version('rewind-arena')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False) -> None:
+def _root(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     # Through the console that draws the progress bar: any other way to standard error would tear it.
     handler = RichHandler(console=errors, show_time=False, show_path=False, highlighter=NullHighlighter())
     logging.basicConfig(
