@@ -5,6 +5,7 @@
     ├── UnsupportedSpace       the task does not offer that action space
     ├── MissingEngine          a package that the task plays on is not installed
     │   └── MissingProgram     a system program that the task is played in is not installed
+    │       └── MissingBenchmark  a benchmark that the task belongs to, or its files, are not on this machine
     ├── Irreversible           the world cannot be copied or taken back (also a NotImplementedError)
     ├── NoExpert               the task has no scripted expert (also a NotImplementedError)
     ├── InvalidAction          an action that the space's schema refuses
@@ -57,6 +58,10 @@ class MissingProgram(MissingEngine):
 
     def __str__(self) -> str:
         return f"{self.task_id}: {'; '.join(self.problems)}"
+
+
+class MissingBenchmark(MissingProgram):
+    """The benchmark that a task belongs to, or the files that it loads, are not on this machine; as `MissingProgram`."""
 
 
 class Irreversible(EnvironmentsError, NotImplementedError):

@@ -31,8 +31,9 @@ from environments.env import Frame
 from environments.errors import RenderError
 from environments.robots._robosuite import mujoco
 
-Quality = Literal["fast", "high"]
-"""`fast`: neither shadows nor multisampling. `high`: both, for about eight times the price."""
+Quality = Literal["fast", "high", "reference"]
+"""`fast`: neither shadows nor multisampling. `high`: both, for about eight times the price. `reference`: everything as
+robosuite 1.4.0's own off-screen renderer draws it, reflections and sites as well, equal to it bit for bit."""
 
 _HELP = (
     "install one of: libegl1 libegl-mesa0 libgl1-mesa-dri (EGL), libosmesa6 (OSMesa), "
@@ -119,8 +120,8 @@ def _close_all() -> None:
 class Camera:
     """Renders one world's cameras at one size; owns an OpenGL context until `close`."""
 
-    def __init__(self, model: Any, width: int, height: int, quality: Quality = "fast") -> None:
-        """Create the context.
+    def __init__(self, model: Any, width: int, height: int, quality: Quality = "fast", *, sites: bool = False) -> None:
+        """Create the context; `sites` draws the model's sites too, as `reference` always does.
 
         Raises:
             RenderError: if there is no usable OpenGL.
@@ -130,7 +131,7 @@ class Camera:
         name, _ = backend()
         model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
         model.vis.global_.offheight = max(height, model.vis.global_.offheight)
-        model.vis.quality.offsamples = 4 if quality == "high" else 0
+        model.vis.quality.offsamples = 0 if quality == "fast" else 4
         try:
             make_context = importlib.import_module(f"mujoco.{name}").GLContext
         except (ImportError, AttributeError, OSError) as error:
@@ -149,12 +150,14 @@ class Camera:
         atexit.register(_close_all)
         _open.add(self)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._gpu)
-        self._scene = mujoco.MjvScene(model, maxgeom=500)
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = quality == "high"
+        self._scene = mujoco.MjvScene(model, maxgeom=1000)
         self._options = mujoco.MjvOption()
         self._options.geomgroup[0] = False  # collision shapes
-        self._options.sitegroup[:] = False
+        if quality != "reference":
+            self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+            self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = quality == "high"
+            if not sites:
+                self._options.sitegroup[:] = False
         self._view = mujoco.MjvCamera()
         self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._rect = mujoco.MjrRect(0, 0, width, height)
