@@ -92,8 +92,7 @@ class Teleop:
         start = self._rig.control_steps
         reasons: list[str | None] = []
         down: dict[str, Control] = {}
-        fresh = False
-        """Whether a control went down since the last stroke."""
+        fresh = False  # whether a control went down since the last stroke
         for event in events:
             source = event.button or event.key.lower()
             if event.kind in ("key_down", "button_down"):
