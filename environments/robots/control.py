@@ -1,18 +1,18 @@
 """The arm under LIBERO's control convention: OSC_POSE at 20 Hz, 25 physics substeps of 2 ms.
 
 robosuite's own `step` costs 20-30 ms here: per 2 ms substep it evaluates the dynamics three times,
-looks names up, and updates its observables and a dozen buffers. `Arm` computes the same torques
+looks names up, and updates its observables and a dozen buffers. `PandaArm` computes the same torques
 from the same controller settings with one evaluation per substep, which is what MuJoCo's split step
 is for (a test compares the motion with robosuite's own).
 
-Invariant: whenever `Arm` is not inside `step`, `mj_step1` has been called on the present state, so
+Invariant: whenever `PandaArm` is not inside `step`, `mj_step1` has been called on the present state, so
 poses and contacts that anyone reads are those of this very moment, never one substep old.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # scipy c
 
 from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
-from environments.robots.tabletop import CONTROL_HZ, TabletopWorld, Vector
+from environments.robots.tabletop import CONTROL_HZ, TabletopWorld
+from environments.robots.world import Vector
 
 GRIPPER_RAMP = 0.01
 """Change of the gripper command per substep: a full stroke takes eight control steps (robosuite)."""
@@ -28,7 +29,7 @@ NULLSPACE_KP = 10.0
 """Stiffness towards the initial joint pose in the null space of the task (robosuite)."""
 
 
-class Arm:
+class PandaArm:
     """Drives the Panda of a `TabletopWorld` with 7-D actions.
 
     Its state, beyond MuJoCo's: `goal_pos` (3,), `goal_ori` (3, 3), `initial_joint` (7,) and `ramp`,
@@ -107,6 +108,26 @@ class Arm:
         mujoco.mj_step1(self._model, self._data)
         self.goal_pos, self.goal_ori = self.position, self.rotation
 
+    def read(self) -> dict[str, Vector]:
+        """What the controller and the gripper remember: `goal_pos`, `goal_ori`, `initial_joint`, `ramp` (1,)."""
+        return {
+            "goal_pos": self.goal_pos,
+            "goal_ori": self.goal_ori,
+            "initial_joint": self.initial_joint,
+            "ramp": np.array([self.ramp]),
+        }
+
+    def write(self, arrays: Mapping[str, Vector]) -> None:
+        """Put back what `read` returned.
+
+        Raises:
+            KeyError, ValueError: for a part that is missing or has another shape; nothing has changed then.
+        """
+        goals = arrays["goal_pos"].reshape(3), arrays["goal_ori"].reshape(3, 3), arrays["initial_joint"].reshape(7)
+        (ramp,) = arrays["ramp"].tolist()
+        self.goal_pos, self.goal_ori, self.initial_joint = goals
+        self.ramp = ramp
+
     def step(self, action: Sequence[float]) -> None:
         """One control step of 50 ms.
 
@@ -179,3 +200,7 @@ def axis_angle(quat: Vector) -> Vector:
     if sine < 1e-9:
         return np.zeros(3)
     return np.asarray(quat[1:] * (2.0 * math.acos(w) / sine))
+
+
+Arm = PandaArm
+"""The name that this module's users know; `world.Arm` is the protocol."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from environments.robots import motion
+from environments.robots.world import Arm, Vector, World
+
+SKILL_STEPS = 30
+"""A skill ends after this many control steps at the latest."""
+STROKE_STEPS = 12
+"""Control steps of a full stroke of the gripper: 8 of command, and 4 for the fingers to follow."""
+ARRIVED_M, ARRIVED_RAD = 0.003, 0.03
 
 Centimetres = Annotated[float, Field(ge=-15.0, le=15.0)]
 
@@ -49,3 +60,64 @@ class SkillAction(RootModel[Annotated[Move | Turn | Gripper, Field(discriminator
     For example {"skill": "move", "dx_cm": 4.5, "dy_cm": -10, "dz_cm": 0} or
     {"skill": "gripper", "state": "close"}. A move that would leave the workspace is refused.
     """
+
+
+class Skills:
+    """Carries skills out with the native action, on any arm in any scene."""
+
+    def __init__(
+        self,
+        world: World,
+        arm: Arm,
+        workspace: tuple[tuple[float, float, float], tuple[float, float, float]],
+        control: Callable[[list[float]], None],
+        command: Callable[[], float],
+    ) -> None:
+        """Nothing moves yet.
+
+        Args:
+            world: the scene.
+            arm: that moves.
+            workspace: lowest and highest x, y, z of the grip site.
+            control: one control step of the environment, with a native action.
+            command: the gripper's last command.
+        """
+        self._world, self._arm, self._workspace = world, arm, workspace
+        self._control, self._command = control, command
+
+    def perform(self, skill: Move | Turn | Gripper) -> str | None:
+        """Run one skill to its end; the reason, if it is refused."""
+        arm = self._arm
+        command = self._command() or motion.OPEN
+        if isinstance(skill, Gripper):
+            goal = arm.position
+            for _ in range(STROKE_STEPS):
+                closing = motion.CLOSE if skill.state == "close" else motion.OPEN
+                self._control(motion.native(arm, motion.Aim("close", goal, 0.0, closing)))
+            return None
+        if isinstance(skill, Move):
+            goal = arm.position + np.array([skill.dx_cm, skill.dy_cm, skill.dz_cm]) / 100
+            refusal = self._outside(goal)
+            if refusal:
+                return refusal
+            yaw = 0.0
+        else:
+            goal, yaw = arm.position, np.radians(skill.yaw_deg)
+        start = motion.heading(arm.rotation)
+        for _ in range(SKILL_STEPS):
+            turned = motion.wrap(motion.heading(arm.rotation) - start)
+            rest = motion.Aim("approach", goal, float(yaw - turned), command)
+            self._control(motion.native(arm, rest))
+            left = float(np.linalg.norm(goal - arm.position))
+            still = abs(yaw - motion.wrap(motion.heading(arm.rotation) - start))
+            if left < ARRIVED_M and still < ARRIVED_RAD and np.linalg.norm(arm.velocity) < 0.05:
+                break
+        return None
+
+    def _outside(self, goal: Vector) -> str | None:
+        """Why the hand may not be sent there, or None."""
+        for axis, value, low, high in zip("xyz", goal, *self._workspace, strict=True):
+            if not low <= value <= high:
+                limits = f"{100 * low:.0f} to {100 * high:.0f}"
+                return f"out of workspace: {axis} would be {100 * value:.1f} cm, allowed is {limits}"
+        return None

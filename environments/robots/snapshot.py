@@ -25,7 +25,7 @@ _LENGTH = struct.Struct("<I")
 
 MODEL_FIELDS = (
     "body_pos", "body_quat", "body_mass", "geom_friction", "geom_rgba", "cam_pos", "cam_quat", "cam_fovy",
-    "light_pos", "light_diffuse",
+    "light_pos", "light_diffuse", "site_rgba",
 )  # fmt: skip
 """Fields of the model that an injection may write during an episode; anything else stays as built."""
 
@@ -84,8 +84,8 @@ class Physics:
                 arrays[f"model.{name}"] = np.stack([changed, now[changed]], axis=1).astype(np.float64)
         return arrays
 
-    def write(self, arrays: Mapping[str, NDArray[np.float64]]) -> None:
-        """Put back what `read` returned, and recompute poses and contacts.
+    def check(self, arrays: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The state of this model among `arrays`.
 
         Raises:
             InvalidSnapshot: for a state of another model.
@@ -94,6 +94,15 @@ class Physics:
         if state is None or state.shape != (self._size,):
             got = "none" if state is None else str(state.shape)
             raise InvalidSnapshot(f"expected physics of shape ({self._size},), got {got}")
+        return state
+
+    def write(self, arrays: Mapping[str, NDArray[np.float64]]) -> None:
+        """Put back what `read` returned, and recompute poses and contacts.
+
+        Raises:
+            InvalidSnapshot: for a state of another model; nothing has changed then.
+        """
+        state = self.check(arrays)
         for name, built in self._built.items():
             field = getattr(self._model, name)
             changes = arrays.get(f"model.{name}")

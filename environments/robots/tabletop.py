@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from environments.robots import _robosuite  # must come first: it keeps OpenGL out of the imports below
 
@@ -28,8 +28,8 @@ from robosuite.models.tasks import ManipulationTask  # noqa: E402
 from robosuite.utils.binding_utils import MjSim  # noqa: E402
 
 from environments.robots.scene import BOWL, bowl_object, compile_model, cube_object  # noqa: E402
-
-Vector = NDArray[np.float64]
+from environments.robots.world import Fact  # noqa: E402
+from environments.robots.world import Vector as Vector  # noqa: E402
 
 TABLE_Z_M = 0.8
 """Height of the table top."""
@@ -145,6 +145,52 @@ class TabletopWorld(SingleArmEnv):
     def up(self, name: str) -> float:
         """Cosine of an object's tilt: 1 upright, 0 on its side."""
         return float(self.mj_data.xmat[self._body[name]][8])
+
+    objects = OBJECTS
+    fixtures: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+
+    def rotation(self, name: str) -> Vector:
+        """Orientation of an object, (3, 3)."""
+        return np.array(self.mj_data.xmat[self._body[name]]).reshape(3, 3)
+
+    def velocity(self, name: str) -> Vector:
+        """Linear and angular velocity of an object, (6,) m/s and rad/s."""
+        start = self._free[name][1]
+        return np.array(self.mj_data.qvel[start : start + 6])
+
+    def bounds(self, name: str) -> Vector:
+        """The box around an object in its own frame, (2, 3) m."""
+        half = np.full(3, CUBE_HALF_M)
+        if name == "bowl":
+            half = np.array([BOWL.rim_radius_m, BOWL.rim_radius_m, BOWL.height_m / 2])
+        return np.stack([-half, half])
+
+    def joints(self, name: str) -> dict[str, tuple[float, float, float]]:
+        """Nothing here slides or turns."""
+        return {}
+
+    def holds(self, fact: Fact) -> bool:
+        """Whether ("in", "cube", "bowl") holds.
+
+        Raises:
+            LookupError: for another predicate.
+        """
+        from environments.robots import predicates
+
+        if fact != ("in", "cube", "bowl"):
+            raise LookupError(f"this scene judges ('in', 'cube', 'bowl'), not {fact}")
+        return predicates.inside(self, "cube", "bowl")
+
+    def after_step(self) -> None:
+        """Nothing to note: everything is read from MuJoCo."""
+
+    def memory(self) -> dict[str, Any]:
+        """Nothing is remembered beyond MuJoCo's state."""
+        return {}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Nothing to put back."""
 
     def speed(self, name: str) -> float:
         """Linear speed of an object in m/s."""
