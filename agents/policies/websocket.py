@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from agents.errors import AuthenticationFailed, NetworkError, ProviderError, ProviderTimeout, UnusableAnswer
+from agents.gateway.retry import Clock
 from agents.policies.client import PolicyClient
+from agents.policies.options import PolicyOptions
 from agents.policies.wire import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ class WebSocketClient(PolicyClient):
 
     health_path: str = "/healthz"
 
-    _socket: ClientConnection | None = None
+    def __init__(self, options: PolicyOptions, clock: Clock | None = None) -> None:
+        super().__init__(options, clock)
+        self._socket: ClientConnection | None = None
+        self._held = contextlib.ExitStack()
 
     @property
     def connected(self) -> bool:
@@ -68,7 +73,7 @@ class WebSocketClient(PolicyClient):
         from websockets.sync.client import connect
 
         try:
-            self._socket = connect(
+            opened = connect(
                 str(self.options.url),
                 compression=None,
                 max_size=MAX_BYTES,
@@ -78,6 +83,7 @@ class WebSocketClient(PolicyClient):
                 ping_interval=None,
                 proxy=None,
             )
+            self._socket = self._held.enter_context(opened)
             greet()
         except InvalidStatus as error:
             status = error.response.status_code
@@ -138,10 +144,9 @@ class WebSocketClient(PolicyClient):
         """End the connection, if there is one."""
         from websockets.exceptions import WebSocketException
 
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            with contextlib.suppress(OSError, WebSocketException):
-                socket.close()
+        self._socket = None
+        with contextlib.suppress(OSError, WebSocketException):
+            self._held.close()
 
     def traceback(self, text: str) -> UnusableAnswer:
         """The error that a text frame amounts to: openpi's servers send their traceback in one."""

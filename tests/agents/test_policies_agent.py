@@ -28,7 +28,7 @@ def world() -> ArmWorld:
 
 
 def player(url: str, protocol: str = "openpi", **options: Any) -> Any:
-    return agents.create("policy", {"protocol": protocol, "url": url, "timeout_s": 5, **options})
+    return agents.create("policy", {"protocol": protocol, "url": url, "timeout_s": 20, **options})
 
 
 def run(agent: Any, world: ArmWorld, steps: int, observation: Any = None) -> list[agents.Decision]:
