@@ -14,6 +14,7 @@ from environments.robots.robot_env import CAMERAS, CONTROL_HZ, RobotEnv
 from environments.robots.scene import BOWL
 from environments.robots.skills import STROKE_STEPS
 from environments.robots.tabletop import Layout, TabletopWorld
+from environments.robots.teleop_env import VIEW_PX, TeleopEnv
 from environments.robots.world import Arm
 from environments.task import ActionSpace, Task
 
@@ -25,12 +26,10 @@ NEAR_M = 0.03
 """The hand has reached the cube."""
 
 
-def make_tabletop(task: Task, space: ActionSpace) -> TabletopEnv:
+def make_tabletop(task: Task, space: ActionSpace) -> TabletopEnv | TeleopEnv:
     """Build a tabletop task; `task.params` are the keyword arguments of `TabletopEnv`."""
     if space == ActionSpace.GUI:
-        from environments.robots.teleop_env import TeleopEnv
-
-        return TeleopEnv(task, **task.params)
+        return TeleopEnv(TabletopEnv(task, ActionSpace.NATIVE, **{**task.params, "size": VIEW_PX}))
     return TabletopEnv(task, space, **task.params)
 
 

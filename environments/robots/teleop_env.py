@@ -1,9 +1,8 @@
-"""The tabletop tasks behind the GUI space: the same world, played in the teleoperation window."""
+"""A robot task behind the GUI space: the teleoperation window put around the robot's own environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -11,32 +10,39 @@ import numpy as np
 from gymnasium import spaces
 
 from environments.actions.spec import Action
-from environments.env import Frame, Views
+from environments.env import ArenaEnv, Frame, Views
 from environments.game import FRAME_SIZE
-from environments.robots import expert
-from environments.robots.control import Arm
+from environments.robots.faults import Fault
+from environments.robots.robot_env import RobotEnv
 from environments.robots.snapshot import pack, unpack
-from environments.robots.tabletop import TABLE_Z_M, TabletopWorld, Vector
-from environments.robots.tabletop_env import CAMERAS, WORKSPACE_M, TabletopEnv
 from environments.robots.teleop import VIEW_PX, Teleop
-from environments.task import ActionSpace, Task
+from environments.robots.world import Vector
+from environments.task import ActionSpace
+
+__all__ = ["VIEW_PX", "TeleopEnv"]
 
 
-class TeleopEnv(TabletopEnv):
-    """A tabletop task in a teleoperation window, for a keyboard and a mouse.
+class TeleopEnv(ArenaEnv):
+    """Any robot environment, played in a window with a keyboard and a mouse.
 
     Observation: `frame`, (480, 640, 3) uint8, grabbed from the window when looked at; it has both cameras, the goal
     and what the robot's own sensors tell. One step is one gesture: a click or a key moves the hand by one increment,
     a key that is held moves it as long; see `environments.robots.teleop`.
 
-    Score, milestones, success, faults and the state hash are those of the other spaces, and a snapshot of one space
-    can be restored in another: the window's own state is in a snapshot, and not in the hash.
+    Score, milestones, success, faults and the state hash are the robot's own, and a snapshot of one space can be
+    restored in another: the window's own state is in a snapshot, and not in the hash.
+
+    Args:
+        robot: the environment that is driven, of any other space; this one closes it. Cameras rendered with an edge
+            of `VIEW_PX` pixels need no scaling.
     """
 
-    def __init__(self, task: Task, **params: Any) -> None:
-        super().__init__(task, ActionSpace.GUI, **{**params, "size": VIEW_PX})
-        rig = _EnvRig(self.arm, self.world, self._control, self._picture, lambda: (self._command, self._steps))
-        self._teleop = Teleop(rig, task.title, task.goal)
+    def __init__(self, robot: RobotEnv) -> None:
+        super().__init__(robot.task, ActionSpace.GUI)
+        self.robot = robot
+        self.metadata = robot.metadata
+        self.snapshot_version = robot.snapshot_version
+        self._teleop = Teleop(_RobotRig(self), robot.task.title, robot.task.goal)
         self.action_space = self._teleop.actions
         width, height = FRAME_SIZE
         self.observation_space = spaces.Dict({"frame": spaces.Box(0, 255, (height, width, 3), np.uint8)})
@@ -47,9 +53,12 @@ class TeleopEnv(TabletopEnv):
         return "frame"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Views, dict[str, Any]]:
-        """Start an episode, in a window and on a display of its own; see `TabletopEnv.reset`."""
+        """Start an episode, in a window and on a display of its own; see `RobotEnv.reset`."""
+        super().reset(seed=seed)
+        self.robot.reset(seed=seed, options=options)
         self._teleop.reset()
-        return super().reset(seed=seed, options=options)
+        self.moment += 1
+        return self.observe(), {"illegal": None}
 
     def step(self, action: Action) -> tuple[Views, float, bool, bool, dict[str, Any]]:
         """Do one gesture and let its time pass; the reward is the change of `score`.
@@ -70,65 +79,96 @@ class TeleopEnv(TabletopEnv):
         """The window; drawn, and its cameras rendered, when it is first looked at."""
         return Views({}, {"frame": self._teleop.grab}, self)
 
+    def milestones(self) -> frozenset[str]:
+        """Milestones reached so far."""
+        return self.robot.milestones()
+
+    def score(self) -> float:
+        """The robot task's own score."""
+        return self.robot.score()
+
+    def success(self) -> bool:
+        """Whether the goal holds now."""
+        return self.robot.success()
+
+    def stage(self) -> str:
+        """What the episode is about now."""
+        return self.robot.stage()
+
     def expert_action(self) -> Action:
         """The next gesture of an expert that sees everything and keeps no memory."""
-        goal = expert.aim(self.world, self.arm)
+        goal = self.robot.aim()
         return self._teleop.gesture_towards(goal.position, goal.yaw_rad, goal.gripper)
 
-    def _control(self, action: list[float]) -> None:
-        super()._control(action)
-        if self.on_tick is not None:
-            self.on_tick()
+    def telemetry(self) -> dict[str, Any]:
+        """What a real robot would know of itself; see `RobotEnv.telemetry`."""
+        return self.robot.telemetry()
+
+    def inject(self, fault: Fault | dict[str, Any] | None) -> None:
+        """Arm a fault; see `RobotEnv.inject`."""
+        self.robot.inject(fault)
+
+    def fault_truth(self) -> dict[str, Any] | None:
+        """Privileged: the injected fault and its onset, or None."""
+        return self.robot.fault_truth()
+
+    def state_hash(self) -> str:
+        """The robot's: equal worlds, equal hashes, whatever the action space."""
+        return self.robot.state_hash()
 
     def close(self) -> None:
-        """End the private display and free the renderer, if there are any."""
+        """End the private display, if there is one, and the robot's environment."""
         self._teleop.close()
-        super().close()
+        self.robot.close()
 
     def _get_state(self) -> bytes:
-        header, arrays = unpack(super()._get_state())
+        header, arrays = unpack(self.robot._get_state())
         return pack({**header, "window": self._teleop.state()}, arrays)
 
     def _set_state(self, state: bytes) -> None:
-        super()._set_state(state)
-        self._teleop.load(unpack(state)[0].get("window"))
+        self.robot._set_state(state)
+        window: Mapping[str, Any] | None = unpack(state)[0].get("window")
+        self._teleop.load(window)
 
 
-@dataclass
-class _EnvRig:
-    """A tabletop environment as the window sees it; see `Rig`."""
+class _RobotRig:
+    """A robot environment as its window sees it; see `Rig`."""
 
-    arm: Arm
-    world: TabletopWorld
-    control: Callable[[list[float]], None]
-    picture: Callable[[str], Frame]
-    counters: Callable[[], tuple[float, int]]
-    """Last gripper command, and control steps of this episode."""
-    main_camera: str = "agentview"
-    wrist_camera: str = "wrist"
-    workspace: tuple[tuple[float, float, float], tuple[float, float, float]] = WORKSPACE_M
-    origin: tuple[float, float, float] = (0.0, 0.0, TABLE_Z_M)
+    main_camera = "agentview"
+    wrist_camera = "wrist"
+
+    def __init__(self, env: TeleopEnv) -> None:
+        self._env, self._robot = env, env.robot
+        self.workspace = env.robot.workspace
+        self.origin = (0.0, 0.0, self.workspace[0][2])
+
+    def control(self, action: list[float]) -> None:
+        self._robot._control(action)
+        if self._env.on_tick is not None:
+            self._env.on_tick()
+
+    def picture(self, key: str) -> Frame:
+        return self._robot._picture(key)
 
     def camera_axes(self, key: str) -> Vector:
-        camera = self.world.mj_model.camera(CAMERAS[key]).id
-        return np.array(self.world.mj_data.cam_xmat[camera]).reshape(3, 3)
+        return self._robot.camera_axes(key)
 
     @property
     def position(self) -> Vector:
-        return self.arm.position
+        return self._robot.arm.position
 
     @property
     def rotation(self) -> Vector:
-        return self.arm.rotation
+        return self._robot.arm.rotation
 
     @property
     def width_m(self) -> float:
-        return self.arm.width_m
+        return self._robot.arm.width_m
 
     @property
     def gripper_command(self) -> float:
-        return self.counters()[0]
+        return self._robot.command
 
     @property
     def control_steps(self) -> int:
-        return self.counters()[1]
+        return self._robot.control_steps

@@ -47,9 +47,9 @@ def click(name, **more):
 
 def moved(env, *gestures):
     """How far the hand goes by some gestures, (3,) m, and their refusals."""
-    start = env.arm.position
+    start = env.robot.arm.position
     illegal = [env.step(gesture)[4]["illegal"] for gesture in gestures]
-    return env.arm.position - start, illegal
+    return env.robot.arm.position - start, illegal
 
 
 class TestControls:
@@ -102,29 +102,29 @@ class TestMotion:
         assert np.allclose(way, 0.03 * (FORWARD + LEFT), atol=0.005)
 
     def test_turns_are_counter_clockwise_from_above_for_left(self, env):
-        before = env.arm.rotation
+        before = env.robot.arm.rotation
         env.step(press("2"))
         env.step(press("q"))
-        turn = rotation_between(before, env.arm.rotation)
+        turn = rotation_between(before, env.robot.arm.rotation)
         assert np.degrees(turn[2]) == pytest.approx(15, abs=3) and abs(turn[:2]).max() < 0.08
 
     def test_level_undoes_tilts(self, env):
         env.step({"verb": "hold", "key": "i", "ms": 1_000})
-        assert math.degrees(np.linalg.norm(levelling_turn(env.arm.rotation))) > 15
+        assert math.degrees(np.linalg.norm(levelling_turn(env.robot.arm.rotation))) > 15
         env.step(press("h"))
-        assert math.degrees(np.linalg.norm(levelling_turn(env.arm.rotation))) < 3
+        assert math.degrees(np.linalg.norm(levelling_turn(env.robot.arm.rotation))) < 3
 
     def test_the_gripper_closes_and_opens_completely(self, env):
         env.step(press("c"))
-        assert env.arm.width_m < 0.005 and env.telemetry()["gripper_command"] == 1.0
+        assert env.robot.arm.width_m < 0.005 and env.telemetry()["gripper_command"] == 1.0
         env.step(press("a"))
-        assert env.arm.width_m < 0.005, "it stays closed on the way"
+        assert env.robot.arm.width_m < 0.005, "it stays closed on the way"
         env.step(click("open"))
-        assert env.arm.width_m > 0.07
+        assert env.robot.arm.width_m > 0.07
 
     def test_every_native_action_is_within_the_space(self, env, monkeypatch):
         sent = []
-        control = env._control
+        control = env.robot._control
         monkeypatch.setattr(env._teleop._rig, "control", lambda action: (sent.append(action), control(action)))
         for gesture in (press("2"), press("w"), press("q"), press("c"), {"verb": "hold", "key": "r", "ms": 500}):
             env.step(gesture)
@@ -166,7 +166,7 @@ class TestRefusals:
     def test_a_blocked_move_says_so(self, env):
         for _ in range(3):
             env.step({"verb": "hold", "key": "f", "ms": 2_000})
-        assert env.arm.position[2] < 0.83
+        assert env.robot.arm.position[2] < 0.83
         env.step(press("2"))
         env._teleop._rig.workspace = ((-1, -1, 0.0), (1, 1, 2.0))
         env.step(press("f"))
@@ -277,8 +277,8 @@ class TestPicture:
         env.reset(seed=0)
         env._teleop._desktop = EventDesk()
         observation, *_ = env.step(press("a"))
-        assert env._camera is None and not observation.rendered("frame")
-        assert observation["frame"].shape == (480, 640, 3) and env._camera is not None
+        assert env.robot._camera is None and not observation.rendered("frame")
+        assert observation["frame"].shape == (480, 640, 3) and env.robot._camera is not None
         env.close()
 
     def test_the_pressed_button_lights_up_and_goes_out(self, env):
@@ -292,7 +292,7 @@ class TestPicture:
     def test_the_cameras_show_what_they_see(self, env):
         """The main view is the picture of the camera, pixel for pixel where nothing is written on it."""
         frame = env.render()
-        picture = env._picture("agentview")
+        picture = env.robot._picture("agentview")
         assert np.array_equal(frame[46 + 100 : 46 + 200, 8:320], picture[100:200])
 
     def test_equal_histories_give_equal_windows(self, env):

@@ -57,9 +57,9 @@ def test_every_button_and_key_arrives_as_the_events_say(pair):
 def test_a_key_of_one_step_is_up_in_the_next(make_env):
     env = make_env(TASK, "gui", seed=0)
     env.step({"verb": "key_down", "key": "a"})
-    there = env.arm.position
+    there = env.robot.arm.position
     env.step({"verb": "wait", "ms": 500})
-    assert np.linalg.norm(env.arm.position - there) < 0.004
+    assert np.linalg.norm(env.robot.arm.position - there) < 0.004
 
 
 def test_the_expert_ends_in_the_same_state_with_and_without_a_display(pair):
