@@ -13,6 +13,7 @@ import io
 import pickle
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -70,38 +71,33 @@ class _Reader(pickle.Unpickler):
     """Resolves the names of a plain numpy array to the stand-ins below, and no other name."""
 
     def find_class(self, module: str, name: str) -> Any:
-        known = {
-            ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-            ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
-            ("numpy", "ndarray"): _NDARRAY,
-            ("numpy", "dtype"): _Dtype,
-            ("_codecs", "encode"): _encode,
-        }
-        if (module, name) not in known:
-            raise InvalidInitStates(f"asks for {module}.{name}, which no array of numbers needs")
-        return known[module, name]
+        if (module, name) not in _KNOWN:
+            raise InvalidInitStates(f"asks for {module:.80}.{name:.80}, which no array of numbers needs")
+        return _KNOWN[module, name]
 
     def persistent_load(self, pid: Any) -> NoReturn:
         raise InvalidInitStates("refers to an object outside the file")
 
 
-_NDARRAY = "numpy.ndarray"
-"""Stands for the class; a string, so that it cannot be called."""
+class _StandIn:
+    """A function that a pickle may call and not change: unpickling writes attributes to whatever it is told to."""
 
+    __slots__ = ("_function",)
 
-def _encode(text: Any, encoding: Any) -> bytes:
-    """Bytes, as protocol 2 writes them: text in Latin-1."""
-    if not isinstance(text, str) or encoding != "latin1":
-        raise InvalidInitStates(f"encodes with {encoding!r}")
-    return text.encode("latin1")
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __setstate__(self, state: Any) -> NoReturn:
+        raise InvalidInitStates("changes what it names")
 
 
 class _Dtype:
-    """Stands for `numpy.dtype`, of which only little-endian float64 is known."""
+    """Little-endian float64, once its state has been told."""
 
-    def __init__(self, kind: Any, *_: Any) -> None:
-        if kind != "f8":
-            raise InvalidInitStates(f"holds numbers of type {kind!r}, expected 'f8'")
+    __slots__ = ()
 
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 2 or state[1] != "<":
@@ -111,18 +107,21 @@ class _Dtype:
 class _Array:
     """Notes what the pickle tells of the array."""
 
-    _state: Any = None
+    __slots__ = ("_state",)
 
     def __setstate__(self, state: Any) -> None:
         self._state = state
 
     def array(self) -> NDArray[np.float64]:
         """What was noted, checked, as an array of our own."""
-        match self._state:
+        match getattr(self, "_state", None):
             case (int(), (int() as rows, int() as columns), _Dtype(), False, bytes() as content):
                 if min(rows, columns) < 1 or len(content) != 8 * rows * columns:
                     raise InvalidInitStates(f"{len(content)} bytes are not {rows} x {columns} float64 numbers")
-                return np.frombuffer(content, "<f8").reshape(rows, columns).astype(np.float64)
+                numbers = np.frombuffer(content, "<f8").reshape(rows, columns).astype(np.float64)
+                if not np.isfinite(numbers).all():
+                    raise InvalidInitStates("some numbers are not finite")
+                return numbers
         raise InvalidInitStates("the array is not two-dimensional, in row order, of numbers")
 
 
@@ -130,3 +129,27 @@ def _reconstruct(kind: Any, *_: Any) -> _Array:
     if kind is not _NDARRAY:
         raise InvalidInitStates(f"reconstructs a {kind!r:.80}, expected an array")
     return _Array()
+
+
+def _dtype(kind: Any, *_: Any) -> _Dtype:
+    if kind != "f8":
+        raise InvalidInitStates(f"holds numbers of type {kind!r:.80}, expected 'f8'")
+    return _Dtype()
+
+
+def _encode(text: Any, encoding: Any) -> bytes:
+    """Bytes, as protocol 2 writes them: text in Latin-1."""
+    if not isinstance(text, str) or encoding != "latin1":
+        raise InvalidInitStates(f"encodes with {encoding!r:.80}")
+    return text.encode("latin1")
+
+
+_NDARRAY = "numpy.ndarray"
+"""Stands for the class; a string, so that it cannot be called."""
+_KNOWN = {
+    ("numpy.core.multiarray", "_reconstruct"): _StandIn(_reconstruct),
+    ("numpy._core.multiarray", "_reconstruct"): _StandIn(_reconstruct),
+    ("numpy", "ndarray"): _NDARRAY,
+    ("numpy", "dtype"): _StandIn(_dtype),
+    ("_codecs", "encode"): _StandIn(_encode),
+}
