@@ -1,0 +1,182 @@
+"""Served policies in whole runs: outcomes, resumption in the middle of a chunk, and `arena serve-policy`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, update
+from typer.testing import CliRunner
+
+import agents
+import environments
+from arena import run
+from arena.cli.app import app
+from arena.errors import InvalidExperiment
+from arena.experiment import parse
+from arena.leaderboard import leaderboard
+from arena.location import Location
+from arena.outcomes import Outcome
+from environments import registry
+from storage.models import Episode, Step
+from storage.store import Store
+from tests.fakes.policy_servers import OpenPi, OpenVLA, RoboArena, VlaEval
+from tests.fakes.policy_world import TASK, brief
+
+needs_robots = pytest.mark.skipif(importlib.util.find_spec("robosuite") is None, reason="robosuite is not installed")
+
+
+@pytest.fixture(autouse=True)
+def arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arm of the tests as a task like others."""
+    monkeypatch.setattr(registry, "_tasks", {**registry._tasks, TASK.id: TASK})
+
+
+def experiment(url: str, protocol: str = "openpi", space: str = "native", **options: Any) -> Any:
+    agent = {"name": "policy", "protocol": protocol, "url": url, "timeout_s": 20, "retries": 0, **options}
+    return parse(
+        f"name: policies\ntasks: {TASK.id}\nspaces: {space}\nseeds: 1\nagents: [{json.dumps(agent)}]\n"
+        "conditions: single\n"
+    )
+
+
+def play(store: Store, place: Location, told: Any) -> list[Episode]:
+    """Play in this process; the tries, in order."""
+    return list(store.episodes(run.run(told, store, place, workers=0)))
+
+
+def test_a_good_server_is_scored_and_its_times_are_in_the_record(store: Store, place: Location) -> None:
+    with OpenPi() as server:
+        [episode] = play(store, place, experiment(server.url))
+    steps = store.steps(episode.id)
+    assert (episode.outcome, episode.score, len(steps)) == (Outcome.WON, 100.0, 12)
+    assert [step.notes["chunk"] for step in steps] == [0] * 5 + [1] * 5 + [2] * 2
+    assert steps[0].notes["server_timing"] == {"infer_ms": 12.5} and len(steps[0].notes["rest"]) == 4
+    assert "rest" not in steps[1].notes
+
+
+SERVERS = {"openpi": OpenPi, "roboarena": RoboArena, "vla-eval": VlaEval, "openvla": OpenVLA}
+MISBEHAVIOURS = [
+    ("openpi", "traceback", "UnusableAnswer: openpi policy at 127.0.0.1:"),
+    ("openpi", "nan", "is nan, not a finite number"),
+    ("openpi", "object", "is refused"),
+    ("openpi", "garbage", "is no msgpack message"),
+    ("openpi", "oversize", "more than the 33,554,432 bytes"),
+    ("openpi", "slow", "ProviderTimeout: "),
+    ("roboarena", "narrow", "has shape (10, 6)"),
+    ("roboarena", "range", "outside [-1, 1]"),
+    ("vla-eval", "seq", "`seq` is"),
+    ("vla-eval", "error", "observation_failed"),
+    ("vla-eval", "drop", "NetworkError: "),
+    ("openvla", "error", 'HTTP 200 with "error"'),
+    ("openvla", "500", "ServerError: "),
+    ("openvla", "401", "AuthenticationFailed: "),
+    ("openvla", "drop", "NetworkError: "),
+]
+
+
+@pytest.mark.parametrize(("protocol", "kind", "said"), MISBEHAVIOURS)
+def test_a_misbehaving_server_is_never_scored_and_the_next_start_tries_again(
+    store: Store, place: Location, protocol: str, kind: str, said: str
+) -> None:
+    """The episode has no score, the table no success rate, and with the server mended the same command fills it in."""
+    slow = {"slow_s": 1.5} if kind == "slow" else {}
+    with SERVERS[protocol](requests=["ok", kind, *([kind] if kind == "drop" else [])], **slow) as server:  # type: ignore[abstract]
+        told = experiment(server.url, protocol, timeout_s=1 if kind == "slow" else 20)
+        run_id = run.run(told, store, place, workers=0)
+        [episode] = store.episodes(run_id)
+        assert episode.outcome == Outcome.PROVIDER_ERROR and not episode.scored
+        assert said in episode.outcome_detail
+        [row] = leaderboard(store, run_id).rows
+        assert row.scored == 0 and row.success is None
+        server.script.clear()
+        assert run.run(told, store, place, workers=0) == run_id
+        last = list(store.episodes(run_id))[-1]
+    assert last.outcome == Outcome.WON and last.try_no == 1
+
+
+def test_a_server_that_is_down_is_a_provider_error(store: Store, place: Location) -> None:
+    [episode] = play(store, place, experiment("ws://127.0.0.1:9"))
+    assert episode.outcome == Outcome.PROVIDER_ERROR
+    assert "start the server, or check `url`" in episode.outcome_detail
+
+
+@pytest.mark.parametrize("kept", [3, 5, 8])
+def test_an_interrupted_episode_goes_on_in_the_middle_of_its_chunk(store: Store, place: Location, kept: int) -> None:
+    with OpenPi() as server:
+        told = experiment(server.url)
+        [episode] = play(store, place, told)
+        whole = [(step.action, step.notes["chunk"], step.notes["position"]) for step in store.steps(episode.id)]
+        asked = len(server.seen)
+        with store.session() as session:  # as a killed process leaves it
+            session.execute(delete(Step).where(Step.episode_id == episode.id, Step.index >= kept))
+            session.execute(
+                update(Episode).where(Episode.id == episode.id).values(status="running", outcome=None, scored=False)
+            )
+        server.seen.clear()
+        [again] = play(store, place, told)
+        assert len(server.seen) == asked - -(-kept // 5)
+    assert again.id == episode.id and again.outcome == Outcome.WON
+    assert [(step.action, step.notes["chunk"], step.notes["position"]) for step in store.steps(again.id)] == whole
+
+
+def test_what_it_cannot_play_is_said_when_the_file_is_read() -> None:
+    with pytest.raises(InvalidExperiment, match="plays the native space of robot tasks"):
+        parse(
+            "name: x\ntasks: games/snake-v1\nspaces: semantic\nseeds: 1\nconditions: single\n"
+            "agents: [{name: policy, protocol: openpi, url: 'ws://127.0.0.1:9'}]\n"
+        )
+
+
+# --- arena serve-policy ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["scriptd"], "did you mean 'scripted'?"),
+        (["scripted", "--protocol", "open-pi"], "did you mean 'openpi'?"),
+        (["scripted", "--port", "70000"], "65535"),
+        (["scripted", "--seed", "-1"], "equal to 0"),
+    ],
+)
+def test_serve_policy_explains_wrong_arguments(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["serve-policy", *arguments])
+    assert result.exit_code == 2 and said in result.output
+
+
+@needs_robots
+def test_serve_policy_serves_as_a_program_and_stops_when_told(tmp_path: Any) -> None:
+    """One JSON object on standard output, then it serves; SIGTERM ends it without an error."""
+    command = [sys.executable, "-c", "from arena.cli import main; main()", "serve-policy", "scripted"]
+    process = subprocess.Popen(
+        [*command, "--protocol", "openvla", "--port", "0", "--seed", "5", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, "it ended without a word"
+            text += line
+        told = json.loads(text)
+        assert (told["protocol"], told["policy"], told["seed"]) == ("openvla", "scripted", 5)
+
+        env = environments.make(told["task"], "native")
+        observation, _ = env.reset(seed=5)
+        agent = agents.create("policy", {"protocol": "openvla", "url": told["url"]})
+        agent.reset(brief(env))
+        black = np.zeros((8, 8, 3), np.uint8)  # the server does not look at pictures
+        decision = agent.act({"agentview": black, "state": observation["state"]})
+        assert decision.action == env.expert_action()
+        env.close()
+        agent.close()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
