@@ -36,8 +36,8 @@ MAX_STROKES = 20
 """Strokes that one gesture makes at most: a typed text is no way around the limit on steps."""
 BLOCKED_M, BLOCKED_RAD = 0.004, math.radians(4)
 """A hand that ends farther from its goal has met something."""
-_STEADY_M = 0.005
-"""The expert leaves an error of half a fine stroke alone."""
+_STEADY_M, _EXACT_M = 0.005, 0.0025
+"""The expert's tolerances: half a fine stroke; and what a held key can be timed to, if that was not enough."""
 
 
 class Teleop:
@@ -171,7 +171,8 @@ class Teleop:
     def gesture_towards(self, position: Vector, yaw_rad: float, gripper: float) -> dict[str, Any]:
         """The next gesture of somebody who wants the hand elsewhere, pointing down.
 
-        Big errors are made good with a held key, small ones with a click.
+        Big errors are made good with a held key, small ones with a click. Who still wants the hand elsewhere when it
+        is within half a stroke backs off by a click, and comes back with a key held for a little longer.
 
         Args:
             position: where the grip site should be, (3,) m, world frame.
@@ -191,10 +192,13 @@ class Teleop:
         errors = self._frame.T @ (position - rig.position)
         # Up before sideways before down: whatever stands on the table is lower than a hand on its way.
         order = [2, 0, 1] if errors[2] > 0 else [*sorted((0, 1), key=lambda axis: -abs(errors[axis])), 2]
+        names = (("back", "forward"), ("right", "left"), ("down", "up"))
         for axis in order:
             if abs(errors[axis]) > _STEADY_M:
-                names = (("back", "forward"), ("right", "left"), ("down", "up"))[axis]
-                return _stroke(names[int(errors[axis] > 0)], abs(errors[axis]), size.move_m, size.speed_m_s)
+                return _stroke(names[axis][int(errors[axis] > 0)], abs(errors[axis]), size.move_m, size.speed_m_s)
+        for axis in order:
+            if abs(errors[axis]) > _EXACT_M:
+                return _click(names[axis][int(errors[axis] < 0)])
         return {"verb": "wait", "ms": 200}
 
     def close(self) -> None:
@@ -330,8 +334,8 @@ def _click(name: str) -> dict[str, Any]:
 
 
 def _stroke(name: str, error: float, step: float, speed: float) -> dict[str, Any]:
-    """A click for about one step, else the key held for as long as the error needs, in whole control steps."""
-    if error < 1.5 * step:
+    """A click for one step or less, else the key held for as long as the error needs, in whole control steps."""
+    if error < 1.1 * step:
         return _click(name)
     return {"verb": "hold", "key": BY_ID[name].key, "ms": min(2000, STEP_MS * round(1000 * error / speed / STEP_MS))}
 

@@ -191,7 +191,8 @@ class TestRobot:
         assert session.max_steps * SLICE_MS == session.task.max_steps * 2_000
         number = session.look().number
         session.inputs.key_down("a")
-        wait_for(lambda: session.look().steps >= 3)
+        wait_for(lambda: session.over or session.look().steps >= 3)
+        assert not session.over, session.look().error
         session.inputs.key_up("a")
         session.inputs.gesture({"verb": "click", "x": 194, "y": 383})
         wait_for(lambda: session.look().steps >= 4)

@@ -241,6 +241,17 @@ class TestExpert:
         assert env.success() and env.score() == 100.0 and verbs == {"click", "hold"}
         assert {"reach", "grasp", "lift", "carry", "place", "release"} == env.milestones()
 
+    def test_reaches_a_place_to_within_a_timed_key(self, env):
+        """Nearer than half a stroke too: it backs off and comes back with a key held a little longer."""
+        for offset in ([0.004, -0.004, 0.012], [0.033, 0.061, -0.097]):
+            place = env.robot.arm.position + offset
+            for _ in range(16):
+                gesture = env._teleop.gesture_towards(place, 0.0, -1.0)
+                if gesture["verb"] == "wait":
+                    break
+                env.step(gesture)
+            assert gesture["verb"] == "wait" and np.abs(env.robot.arm.position - place).max() < 0.004
+
     def test_goes_back_to_fine_steps_and_an_upright_hand(self, env):
         env.step(press("2"))
         env.step({"verb": "hold", "key": "j", "ms": 500})
