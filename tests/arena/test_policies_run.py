@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,9 @@ from typer.testing import CliRunner
 
 import agents
 import environments
+from agents.policies.options import USUAL, PolicyOptions
+from agents.policies.server import PROTOCOLS, serve
+from agents.policies.server.path import ExpertPath
 from arena import run
 from arena.cli.app import app
 from arena.errors import InvalidExperiment
@@ -24,6 +30,7 @@ from arena.leaderboard import leaderboard
 from arena.location import Location
 from arena.outcomes import Outcome
 from environments import registry
+from environments.errors import RenderError
 from storage.models import Episode, Step
 from storage.store import Store
 from tests.fakes.policy_servers import OpenPi, OpenVLA, RoboArena, VlaEval
@@ -180,3 +187,42 @@ def test_serve_policy_serves_as_a_program_and_stops_when_told(tmp_path: Any) -> 
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+# --- the documentation ----------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-policy.md").read_text("utf-8")
+
+
+@needs_robots
+@pytest.mark.gl
+@pytest.mark.slow
+def test_the_pages_example_plays_by_every_protocol(store: Store, place: Location) -> None:
+    """Its commands start what its file plays; only the ports are others. All rows of the table are the same."""
+    from environments.robots import rendering
+
+    try:
+        rendering.backend()
+    except RenderError as error:
+        pytest.skip(str(error))
+    commands = re.findall(r"^arena serve-policy scripted --protocol (\S+) --port (\d+)$", PAGE, re.MULTILINE)
+    assert [protocol for protocol, _ in commands] == list(PROTOCOLS)
+    [text] = [
+        block for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) if "served" in block
+    ]
+    expert = ExpertPath(parse(text).blocks[0].tasks[0])
+    with contextlib.ExitStack() as stack:
+        stack.callback(expert.close)
+        for protocol, port in commands:
+            server = stack.enter_context(serve(protocol, expert))
+            assert f"127.0.0.1:{port}" in text
+            text = text.replace(f"127.0.0.1:{port}", server.url.partition("://")[2])
+        found = store.episodes(run.run(parse(text), store, place, workers=0))
+    assert len(found) == 5 and {episode.outcome for episode in found} == {Outcome.WON}
+    assert len({tuple(map(tuple, (step.action for step in store.steps(episode.id)))) for episode in found}) == 1
+
+
+def test_the_page_names_every_option_and_protocol() -> None:
+    section = PAGE[PAGE.index("## Robot policies") :]
+    named = set(re.findall(r"`([a-z0-9_-]+)`", section))
+    assert {*PolicyOptions.model_fields, *USUAL} <= named
