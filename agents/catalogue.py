@@ -2,7 +2,7 @@
 
 from agents.human import HumanAgent
 from agents.policies.agent import PolicyAgent
-from agents.policy import ScriptedPolicy
+from agents.policy import NoisyExpert, ScriptedPolicy
 from agents.registry import register
 from agents.scripted import CalibratedAgent, ExpertAgent, RandomAgent
 from agents.vlm import VLMAgent
@@ -12,5 +12,6 @@ register(ExpertAgent)
 register(CalibratedAgent)
 register(VLMAgent)
 register(ScriptedPolicy)
+register(NoisyExpert)
 register(PolicyAgent)
 register(HumanAgent)

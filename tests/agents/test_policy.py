@@ -10,6 +10,7 @@ import pytest
 
 import agents
 import environments
+from agents import policy
 from environments.errors import UnsupportedSpace
 
 TASK = "tabletop/pick-place-bowl-v1"
@@ -73,3 +74,50 @@ def test_a_rollback_makes_it_look_again(table: Any, conf: Any) -> None:
         second.append(agent.act({}).action)
         table.step(second[-1])
     assert second == first
+
+
+def noisy(table: Any, conf: Any, agent_seed: int, **options: float) -> tuple[bool, list[Any]]:
+    """Play one episode of the noisy expert; whether it succeeded, and its decisions."""
+    agent = agents.create("noisy-expert", options)
+    agent.reset(conf.brief(table, seed=agent_seed))
+    table.reset(seed=4)
+    decisions = []
+    while not table.success() and len(decisions) < 150:
+        decisions.append(agent.act({}))
+        table.step(decisions[-1].action)
+    return table.success(), decisions
+
+
+@needs_robots
+def test_the_noisy_expert_fails_when_it_is_drawn_to_and_not_otherwise(table: Any, conf: Any) -> None:
+    for seed in (0, 1):
+        succeeded, decisions = noisy(table, conf, seed, failure_rate=0.0)
+        assert succeeded and not any(decision.notes["pulled"] for decision in decisions)
+        succeeded, decisions = noisy(table, conf, seed, failure_rate=1.0)
+        assert not succeeded
+        onset = next(i for i, decision in enumerate(decisions) if decision.notes["pulled"])
+        assert 5 <= onset < 25 and all(decision.notes["pulled"] for decision in decisions[onset:])
+
+
+@needs_robots
+def test_the_noisy_expert_is_a_function_of_its_seed(table: Any, conf: Any) -> None:
+    first, again, other = (noisy(table, conf, seed, failure_rate=0.0)[1] for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_the_share_of_noisy_episodes_that_are_to_fail_is_the_one_that_was_set() -> None:
+    """Over 2,000 seeds the standard error is 1 %; the episodes of a lower rate are among those of a higher one."""
+    pulled = {rate: {s for s in range(2_000) if policy._draw(s, rate) is not None} for rate in (0.0, 0.1, 0.3, 1.0)}
+    assert [len(pulled[rate]) for rate in (0.0, 1.0)] == [0, 2_000]
+    assert abs(len(pulled[0.3]) / 2_000 - 0.3) < 0.04 and abs(len(pulled[0.1]) / 2_000 - 0.1) < 0.03
+    assert pulled[0.1] <= pulled[0.3]
+
+
+def test_the_noisy_expert_refuses_games_and_skills(env: Any, conf: Any) -> None:
+    with pytest.raises(UnsupportedSpace, match="native space of robot tasks"):
+        agents.create("noisy-expert").reset(conf.brief(env))
+
+
+def test_the_scripted_policy_knows_one_kind_of_task() -> None:
+    agent = agents.create("scripted-policy")
+    assert agent.unfit(environments.get(TASK), environments.ActionSpace.NATIVE) is None
