@@ -400,6 +400,14 @@ class TestDoor:
         assert (episode.status, episode.outcome) == ("finished", "limit")
         assert "the server was stopped" in episode.outcome_detail
 
+    def test_offers_the_games_by_category_and_then_the_robots(self, client: TestClient) -> None:
+        groups = client.get("/api/play").json()["groups"]
+        robots = groups[-1]
+        assert robots["category"] == "robots"
+        assert {task["id"].partition("/")[0] for task in robots["tasks"]} <= {"tabletop", "libero"}
+        games = [task["id"] for group in groups[:-1] for task in group["tasks"]]
+        assert MAZE in games and all(game.startswith("games/") for game in games)
+
     def test_the_short_address_leads_to_the_page(self, client: TestClient) -> None:
         answer = client.get("/play?task=games/maze-v1&seed=4&x=//evil.invalid", follow_redirects=False)
         assert answer.headers["location"] == "/ui/play?task=games%2Fmaze-v1&seed=4"
