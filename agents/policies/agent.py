@@ -88,8 +88,8 @@ class PolicyAgent(Agent):
         if reason:
             raise UnsupportedSpace(reason)
         session = hashlib.sha256(f"{briefing.task.id}:{briefing.seed}".encode()).hexdigest()[:32]
-        self._prompt = self.options.prompt or briefing.task.goal
-        self._episode = Episode(session=session, task=briefing.task.id, instruction=self._prompt)
+        instruction = self.options.prompt or briefing.task.goal
+        self._episode = Episode(session=session, task=briefing.task.id, instruction=instruction)
         self._forget("episode start")
         self._chunk = -1
 
@@ -141,7 +141,9 @@ class PolicyAgent(Agent):
             if self._because is not None:
                 notes["reset"] = f"{self._because}: {client.begin(self._episode)}"
                 self._because = None
-            answer = client.ask(Sight(observation, self._prompt, self._conventions))
+            # The observation's own words come before the task's: what a policy is told may be tampered with.
+            told = self.options.prompt or str(observation.get("instruction") or self._episode.instruction)
+            answer = client.ask(Sight(observation, told, self._conventions))
             rows, clipped = to_native(answer.rows, self._conventions, self.options.tolerance, answer.name)
             steps = self._steps(client, answer)
         except WireError as error:

@@ -51,7 +51,13 @@ class LeRobotClient(PolicyClient):
             WRIST: channels_first(sight.picture("wrist")),
             STATE: sight.state[np.newaxis],
         }
-        rows = read_rows(self._loaded.chunk(batch, sight.prompt), "actions")
+        try:
+            told = self._loaded.chunk(batch, sight.prompt)
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:  # what torch and LeRobot raise
+            raise UnusableAnswer(
+                f"lerobot policy {self.options.model!r} failed: {type(error).__name__}: {self.quoted(str(error))}"
+            ) from None
+        rows = read_rows(told, "actions")
         return Answer(rows=rows, name="actions", notes={"latency_ms": round(1000 * (time.perf_counter() - since_s), 3)})
 
     def drop(self) -> None:

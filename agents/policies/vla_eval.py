@@ -31,11 +31,14 @@ class VlaEvalClient(WebSocketClient):
 
     wants: Mapping[str, Any]
     """`observation_params` of the server's hello: what it wants to be sent."""
+    _episode: Episode
     _seq = 0
     _asked = 0
+    """Actions that the server has given in its present episode."""
 
     def begin(self, episode: Episode) -> str:
         """End the server's episode, if there is one, and start another."""
+        self._episode = episode
         if self.connected:
             try:
                 self._tell("episode_end", {"metrics": {}, "steps": self._asked})
@@ -49,7 +52,10 @@ class VlaEvalClient(WebSocketClient):
         return "episode_start"
 
     def ask(self, sight: Sight) -> Answer:
-        """Send an observation; take the action that answers it."""
+        """Send an observation; take the action that answers it.
+
+        A connection that is lost before the first action of an episode has lost nothing, and is opened again once.
+        """
         payload: dict[str, Any] = {
             "images": {"agentview": sight.picture("agentview")},
             "task_description": sight.prompt,
@@ -59,13 +65,25 @@ class VlaEvalClient(WebSocketClient):
         if self.wants.get("send_state"):
             payload["states"] = sight.state
         since_s = time.perf_counter()
+        try:
+            message = self._act(payload)
+        except NetworkError:
+            if self._asked:
+                raise
+            self.drop()
+            self.begin(self._episode)
+            message = self._act(payload)
+        rows = read_rows(wire.field(message["payload"], "actions", "action"), "actions", single=True)
+        self._asked += 1
+        return Answer(rows=rows, name="actions", notes={"latency_ms": self.elapsed_ms(since_s)})
+
+    def _act(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An observation, and the message that answers it."""
         seq = self._tell("observation", payload)
         message = self._heard("action")
         if message["seq"] != seq:
             raise wire.WireError(f"the action's `seq` is {str(message['seq'])[:20]}, the observation's was {seq}")
-        rows = read_rows(wire.field(message["payload"], "actions", "action"), "actions", single=True)
-        self._asked += 1
-        return Answer(rows=rows, name="actions", notes={"latency_ms": self.elapsed_ms(since_s)})
+        return message
 
     def _greet(self) -> None:
         self._tell("hello", {"harness_version": "0.4", "protocol_version": PROTOCOL_VERSION})

@@ -330,3 +330,16 @@ def test_lerobots_batch_has_liberos_names_and_its_configured_steps_are_executed(
     assert batch[IMAGE].shape == batch[WRIST].shape == (1, 3, 64, 64) and batch[STATE].shape == (1, 8)
     assert batch[IMAGE].dtype == np.float32 and batch[IMAGE].max() == np.float32(200) / np.float32(255)
     assert batch[IMAGE][0, 0, 0, -1] > 0.7 > batch[IMAGE][0, 0, 0, 0]  # red was upper left; mirrored it is upper right
+
+
+def test_what_fails_inside_lerobot_is_no_failure_of_the_policy(world: ArmWorld) -> None:
+    class OutOfMemory(Loaded):
+        def chunk(self, batch: dict[str, np.ndarray], task: str) -> np.ndarray:
+            raise RuntimeError("CUDA out of memory")
+
+    options = PolicyOptions(protocol="lerobot", model="some/policy")
+    agent = agents.create("policy", options.model_dump(exclude_none=True))
+    agent.unfit = lambda task, space: None
+    agent._client = LeRobotClient(options, None, OutOfMemory())
+    with pytest.raises(agents.errors.UnusableAnswer, match=r"'some/policy' failed: RuntimeError: .*out of memory"):
+        run(agent, world, 1)

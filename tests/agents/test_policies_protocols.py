@@ -70,6 +70,17 @@ def test_prompt_size_orientation_and_gripper_are_options(world: ArmWorld) -> Non
     assert decision.action[6] == 1.0  # the server says 1: closed in either of these conventions
 
 
+def test_the_observations_own_instruction_is_told_whatever_the_task_says(world: ArmWorld) -> None:
+    """An injected fault may change what the policy is told, and nobody else."""
+    with OpenPi() as server:
+        agent = player(server, "openpi", replan=1)
+        agent.reset(brief(world))
+        observation, _ = world.reset(seed=3)
+        agent.act({**observation, "instruction": "go elsewhere"})
+        agent.act({key: observation[key] for key in ("agentview", "wrist", "state")})
+    assert [request["prompt"] for request in server.seen] == ["go elsewhere", "go there"]
+
+
 def test_roboarena_is_sent_what_its_server_asks_for(world: ArmWorld) -> None:
     with RoboArena() as server:
         decisions = steps(player(server, "roboarena"), world, 11)
@@ -197,6 +208,13 @@ def test_vla_evals_episode_ends_with_its_connection_and_is_not_taken_up_silently
             steps(agent, world, 12)
         assert server.opened == 1
         assert len(steps(agent, world, 3)) == 3  # the next episode connects anew
+
+
+def test_a_connection_lost_before_the_first_action_has_lost_nothing(world: ArmWorld) -> None:
+    with VlaEval(requests=["drop"]) as server:
+        assert len(steps(player(server, "vla-eval"), world, 3)) == 3
+    kinds = [request["type"] for request in server.seen]
+    assert kinds == ["hello", "episode_start", "observation"] * 2
 
 
 def test_a_late_answer_is_not_taken_for_the_next_one(world: ArmWorld) -> None:
