@@ -197,7 +197,7 @@ class Play:
         if self._supervisor:
             self._time.keep(self._env)
         try:
-            decision, world_ms = self._clock.think(self._observation)
+            decision, world_ms = self._clock.think(self._env.perceived(self._observation))
         except ProviderError as error:
             self._recorder.failed_calls(error.calls, self._time.index)
             outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
@@ -306,7 +306,7 @@ class Play:
             decision = _as_decision(row)
             if self._supervisor:
                 self._time.keep(self._env)
-            self._agent.replay(self._observation, decision)
+            self._agent.replay(self._env.perceived(self._observation), decision)
             if row.world_ms:
                 self._env.advance(row.world_ms)
             step, ended = self._carry_out(decision, row.world_ms)

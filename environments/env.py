@@ -120,6 +120,10 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def observe(self) -> Views:
         """The observation of the present moment; its pictures are rendered when looked at."""
 
+    def perceived(self, observation: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the player gets to see of an observation of now: all of it, unless a fault lies between."""
+        return observation
+
     def advance(self, ms: int) -> bool:
         """Let the world run on for `ms` milliseconds without an action; whether the episode is now over.
 

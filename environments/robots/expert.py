@@ -8,7 +8,7 @@ policies are: once it has closed the hand it believes that it holds the cube, an
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class BelievingExpert:
 
     def reset(self) -> None:
         """Forget everything; believe what is true now."""
-        world, arm = self._env.world, self._env.arm
+        world, arm = self._perceived()
         self._since = 0
         self._spot = arm.position
         if predicates.grasped(world, "cube"):
@@ -113,7 +113,7 @@ class BelievingExpert:
 
     def act(self) -> list[float]:
         """The next 7-D action."""
-        world, arm = self._env.world, self._env.arm
+        world, arm = self._perceived()
         bowl = world.position("bowl")
         self._since += 1
         if self._belief == "empty":
@@ -136,6 +136,10 @@ class BelievingExpert:
         else:
             goal = Aim("retreat", at(arm.position, CARRY_Z_M), 0.0, OPEN)
         return native(arm, goal)
+
+    def _perceived(self) -> tuple[TabletopWorld, Arm]:
+        world, arm = self._env.senses
+        return cast("TabletopWorld", world), arm  # it passes on all that it does not alter
 
     def _believe(self, belief: Literal["closing", "held", "opening", "done"]) -> None:
         self._belief, self._since = belief, 0

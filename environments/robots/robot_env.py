@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import string
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from environments.env import ArenaEnv, Frame, Views
 from environments.errors import InvalidSnapshot
 from environments.robots import motion
 from environments.robots.faults import Fault, Injector
+from environments.robots.faults.effects import Scene
 from environments.robots.rendering import Camera, Quality
 from environments.robots.skills import SkillAction, Skills
 from environments.robots.snapshot import Physics, pack, unpack
@@ -82,8 +83,8 @@ class RobotEnv(ArenaEnv):
         self._size, self._quality = size, quality
         self._camera: Camera | None = None
         self._physics = Physics(world.mj_model, world.mj_data)
-        self._injector = Injector()
-        self._pending: Fault | None = None
+        self._injector = Injector(Scene(world, arm, lambda: self.focus()))
+        self._pending: tuple[Fault, ...] = ()
         self._episode: int | None = None
         self._steps, self._command = 0, 0.0
         picture = spaces.Box(0, 255, (size, size, 3), np.uint8)
@@ -113,6 +114,15 @@ class RobotEnv(ArenaEnv):
     def aim(self) -> motion.Aim:
         """Where an expert that sees everything and keeps no memory sends the hand now."""
 
+    def focus(self) -> tuple[str | None, str | None]:
+        """Privileged: the object that the present sub-goal is about, and the place that it is to go to, if any.
+
+        A fault is about these. By default the free object nearest to the hand.
+        """
+        here, world = self.arm.position, self.world
+        near = sorted(world.objects, key=lambda name: float(np.linalg.norm(world.position(name) - here)))
+        return (near[0] if near else None), None
+
     # --- Gymnasium -------------------------------------------------------------------------------------------------
 
     @property
@@ -125,7 +135,7 @@ class RobotEnv(ArenaEnv):
 
         Args:
             seed: see `gymnasium.Env.reset`.
-            options: `{"fault": {...}}` injects a `Fault`; a subclass may know more.
+            options: `{"fault": {...}}` injects a `Fault`, or a list of them; a subclass may know more.
 
         Raises:
             ValueError: for an unknown option or a malformed fault.
@@ -135,14 +145,14 @@ class RobotEnv(ArenaEnv):
             known = ", ".join(sorted(map(repr, self.reset_options)))
             raise ValueError(f"unknown reset options {sorted(unknown)}; there is {known}")
         given = options.get("fault")
-        fault = self._pending if given is None else Fault.parse(given)
+        faults = self._pending if given is None else Fault.parse_all(given)
         super().reset(seed=seed)
         self._episode = int(self.np_random.integers(2**63))
         self._begin(self._episode, options)
         self._steps, self._command = 0, 0.0
         self.progress.begin()
-        self._injector.arm(fault, self._episode)
-        self._pending = None
+        self._injector.arm(faults, self._episode)
+        self._pending = ()
         self.moment += 1
         return self.observe(), {"illegal": None}
 
@@ -161,6 +171,28 @@ class RobotEnv(ArenaEnv):
         """The observation of now; a picture is rendered when it is first looked at."""
         values = {"state": self.proprioception(), "instruction": self.task.goal}
         return Views(values, {key: partial(self._picture, key) for key in CAMERAS}, self)
+
+    def perceived(self, observation: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The observation as a policy has it under a fault of perception; else the observation itself."""
+        percept = self._injector.percept()
+        if percept.clear:
+            return observation
+        state = np.array(observation["state"])
+        if percept.arm_shift_m is not None:
+            state[:3] += percept.arm_shift_m
+        values = {**{key: observation[key] for key in observation if key not in CAMERAS}, "state": state}
+
+        def seen(key: str) -> Frame:
+            shift = percept.camera_shift_m
+            picture = observation[key] if shift is None else self._picture_from_beside(key, shift)
+            return percept.altered(key, picture, self._steps)
+
+        return Views(values, {key: partial(seen, key) for key in CAMERAS}, self)
+
+    @property
+    def senses(self) -> tuple[World, Arm]:
+        """Privileged: scene and arm as a scripted policy perceives them; the truth itself where no fault is between."""
+        return self._injector.senses
 
     def close(self) -> None:
         """Free the renderer, if one was made."""
@@ -182,9 +214,11 @@ class RobotEnv(ArenaEnv):
         return self._steps
 
     def _control(self, action: list[float]) -> None:
-        """One control step of 50 ms: the fault has its say, the arm moves, progress is noted."""
+        """One control step of 50 ms: the faults have their say, the arm moves, progress is noted."""
+        action = self._injector.decide(action, self.stage(), self._steps)
         self._command = float(np.sign(action[6]))
-        self.arm.step(self._injector.apply(action, self.stage(), self._steps))
+        self.arm.step(self._injector.apply(action))
+        self._injector.passed()
         self._steps += 1
         self.world.after_step()
         self.progress.note(self._command)
@@ -203,6 +237,16 @@ class RobotEnv(ArenaEnv):
         if self._camera is None:
             self._camera = Camera(self.world.mj_model, self._size, self._size, self._quality)
         return self._camera.render(self.world.mj_data, CAMERAS[key])
+
+    def _picture_from_beside(self, key: str, shift_m: Vector) -> Frame:
+        """What a camera would see if it stood `shift_m`, (3,) m, from its place."""
+        place = self.world.mj_data.cam_xpos[self.world.mj_model.camera(CAMERAS[key]).id]
+        before = place.copy()
+        place += shift_m
+        try:
+            return self._picture(key)
+        finally:
+            place[:] = before
 
     def camera_axes(self, key: str) -> Vector:
         """(3, 3): columns are a camera's right, up and backward in the world frame."""
@@ -247,13 +291,13 @@ class RobotEnv(ArenaEnv):
         goal = self.aim()
         return motion.native(self.arm, goal) if self.space == ActionSpace.NATIVE else motion.skill(self.arm, goal)
 
-    def inject(self, fault: Fault | dict[str, Any] | None) -> None:
-        """Arm a fault for the running episode, or for the next one if none has begun; None disarms.
+    def inject(self, fault: Fault | dict[str, Any] | Sequence[Fault | dict[str, Any]] | None) -> None:
+        """Arm faults for the running episode, or for the next one if none has begun; None disarms.
 
         Raises:
             ValueError: for a malformed fault.
         """
-        parsed = None if fault is None else Fault.parse(fault)
+        parsed = Fault.parse_all(fault)
         if self._episode is None:
             self._pending = parsed
         else:
@@ -263,9 +307,13 @@ class RobotEnv(ArenaEnv):
         """Privileged: the injected fault, or None without one.
 
         Keys: `kind`, `fault_class`, `fault_type`, `severity`, `stage`, `onset_step` (control step of the
-        episode, from 0, or None before it) and `active` (whether it acts on the next step).
+        episode, from 0, or None before it), `active` (whether it acts on the next step) and `entity` (the object that
+        it is about, from its onset on). Where several were injected, the first; `also` lists the others.
         """
-        return self._injector.truth()
+        truths = self._injector.truths()
+        if not truths:
+            return None
+        return {**truths[0], "also": truths[1:]} if len(truths) > 1 else truths[0]
 
     # --- snapshots -------------------------------------------------------------------------------------------------
 

@@ -153,6 +153,10 @@ class TabletopEnv(RobotEnv):
         """Where an expert that sees everything and keeps no memory sends the hand now."""
         return expert.aim(self.world, self.arm)
 
+    def focus(self) -> tuple[str | None, str | None]:
+        """The cube, and the bowl."""
+        return "cube", "bowl"
+
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         now = self._episode
         self._unpack_world(self._start)
