@@ -26,6 +26,8 @@ PICK_STEPS, PLACE_STEPS, PART_STEPS, PUSH_STEPS = 140, 180, 220, 160
 """Control steps after which a skill is given up."""
 SETTLE_STEPS = 8
 """Control steps in which what was let go comes to rest before anybody looks."""
+MARGIN_STEPS = 8
+"""Control steps for which a drawer or knob is moved on once it is where it should be: fingers that open may move it."""
 LIFT_M = 0.10
 """How far a picked object is lifted."""
 EMPTY_M = 0.004
@@ -251,12 +253,16 @@ class ObjectSkills(Skills):
         words = {"open": "open", "close": "close", "turnon": "turn on", "turnoff": "turn off"}[verb]
         if not self._world.joints(part):
             return f"the {said} has nothing to {words}"
+        more = MARGIN_STEPS
         for _ in range(PART_STEPS):
             if self._world.holds((verb, part)):
-                self._let_go()
-                return None
+                more -= 1
+                if not more:
+                    break
             self._do(self._hand.move_part(part, verb))
         self._let_go()
+        if self._world.holds((verb, part)):
+            return None
         return f"the hand could not {words} the {said}: it did not get hold of it, or it is stuck"
 
     def _push(self, name: str, skill: Push) -> str | None:
