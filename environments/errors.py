@@ -61,7 +61,7 @@ class MissingProgram(MissingEngine):
 
 
 class MissingBenchmark(MissingProgram):
-    """The benchmark that a task belongs to, or the files that it loads, are not on this machine; as `MissingProgram`."""
+    """The benchmark that a task belongs to, or the files that it loads, are not on this machine."""
 
 
 class Irreversible(EnvironmentsError, NotImplementedError):

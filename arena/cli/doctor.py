@@ -45,7 +45,7 @@ def doctor(database: Database = None, artifacts: Artifacts = None, as_json: AsJs
     """Check display, graphics, video encoder, database and keys; say how to mend each."""
     checks = [
         check
-        for look in (_python, _display, _graphics, _encoder, _viewer, _engines, _programs, _keys)
+        for look in (_python, _display, _graphics, _encoder, _viewer, _engines, _benchmarks, _programs, _keys)
         for check in look()
     ]
     checks += _database(location(database, artifacts))
@@ -145,6 +145,16 @@ def _missing_engine(task: Task) -> str | None:
     except MissingEngine as error:
         return error.module
     return None
+
+
+def _benchmarks() -> Iterator[Check]:
+    """The real LIBERO: its code, its assets."""
+    from environments.robots.libero.loading import problems
+
+    found = problems()
+    count = len(environments.match("libero/*"))
+    told = "code or assets are missing" if found else f"{count} tasks; code and assets are here"
+    yield Check("libero/* tasks", not found, told, "\n".join(found), required=False)
 
 
 def _programs() -> Iterator[Check]:

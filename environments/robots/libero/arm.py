@@ -21,7 +21,7 @@ contacts reads those of this very moment.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
 from environments.robots.libero.conventions import SETTLE_ACTION, SETTLE_STEPS
-from environments.robots.libero.world import CONTROL_HZ, LiberoWorld, Vector
+from environments.robots.libero.world import CONTROL_HZ, LiberoWorld
+from environments.robots.world import Vector
 
 SUBSTEPS = 25
 GRIPPER_SPEED = 0.01
@@ -217,7 +218,7 @@ class LiberoArm:
             if due:
                 self.sampled = self._sample(before)
             if substep == SUBSTEPS - 1:
-                self.world.after_step()  # the benchmark judges the poses of the last substep
+                self.world.conclude()  # the benchmark judges the poses of the last substep
             mujoco.mj_step1(model, data)
         if any(data.warning[w].number for w in self._bad):
             raise InfrastructureError(f"MuJoCo's state diverged at t = {data.time:.3f} s")
@@ -226,6 +227,34 @@ class LiberoArm:
         """Make the present pose the goal."""
         self.world.forward()
         self.goal_pos, self.goal_ori = self.position, self.rotation
+
+    def read(self) -> dict[str, Vector]:
+        """What controller, gripper and observables remember beyond MuJoCo's state."""
+        sample, timer = self.sampled, self.timer
+        return {
+            "goal_pos": self.goal_pos,
+            "goal_ori": self.goal_ori,
+            "initial_joint": self.initial_joint,
+            "grip": self.grip,
+            "timer": np.array([timer.elapsed_s, timer.sampled], np.float64),
+            "sample_state": sample.state,
+            "sample_qpos": sample.qpos,
+            "sample_indicators": sample.indicators,
+        }
+
+    def write(self, arrays: Mapping[str, Vector]) -> None:
+        """Put back what `read` returned.
+
+        Raises:
+            KeyError, ValueError: for a part that is missing or has another shape; nothing has changed then.
+        """
+        goal_pos, goal_ori = arrays["goal_pos"].reshape(3), arrays["goal_ori"].reshape(3, 3)
+        joints, grip, timer = arrays["initial_joint"].reshape(7), arrays["grip"].reshape(2), arrays["timer"].reshape(2)
+        indicators = arrays["sample_indicators"].reshape(len(self.world.indicators))
+        sample = Sample(arrays["sample_state"].reshape(8), arrays["sample_qpos"].reshape(self._model.nq), indicators)
+        self.goal_pos, self.goal_ori, self.initial_joint, self.grip = goal_pos, goal_ori, joints, grip
+        self.timer.elapsed_s, self.timer.sampled = float(timer[0]), bool(timer[1])
+        self.sampled, self.up_to_date = sample, False
 
     def _sample(self, pictured: Vector) -> Sample:
         state = np.concatenate([self._site_pos, self.hand_axis_angle, self.fingers])

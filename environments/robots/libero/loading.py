@@ -90,6 +90,8 @@ class Benchmark:
     """The module `libero.libero`."""
     envs: Any
     """The module `libero.libero.envs`."""
+    bddl_utils: Any
+    """The module `libero.libero.envs.bddl_utils`."""
 
     def bddl(self, suite: str, name: str) -> Path:
         """The definition of a task."""
@@ -134,13 +136,17 @@ def benchmark() -> Benchmark:
     spec = importlib.util.find_spec("libero")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders or not (Path(folders[0]) / "libero" / "bddl_files").is_dir():
-        problem = f"the package libero holds no task definitions; install it with: {INSTALL}"
+        where = folders[0] if folders else (spec.origin if spec else "nowhere")
+        problem = (
+            f"the package libero that Python finds ({where}) holds no task definitions; install it with: {INSTALL}"
+        )
         raise MissingBenchmark("libero/*", [problem])
     root = Path(folders[0]) / "libero"
     with _configured(root), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         package = importlib.import_module("libero.libero")
         envs = importlib.import_module("libero.libero.envs")
-    return Benchmark(root, package, envs)
+        bddl_utils = importlib.import_module("libero.libero.envs.bddl_utils")
+    return Benchmark(root, package, envs, bddl_utils)
 
 
 _config_folders: list[tempfile.TemporaryDirectory[str]] = []

@@ -1,6 +1,6 @@
 """What the package carries of LIBERO's tasks: their names, instructions and goals, as facts, without the benchmark.
 
-`suites.json` is written by `python -m environments.robots.libero.suites` from the installed
+`suites.json` is written by `write` from the installed
 `hf-libero` 0.1.4 (MIT): per suite, in the benchmark's order, the name of the task (that of its BDDL
 file), the instruction (as the benchmark makes it from the name) and the goal's predicates. So tasks can
 be listed where neither the benchmark nor MuJoCo is installed.
@@ -9,6 +9,7 @@ be listed where neither the benchmark nor MuJoCo is installed.
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,25 +70,21 @@ def instruction(name: str) -> str:
     return " ".join(words)
 
 
-def _write() -> None:
-    from bddl.parsing import package_predicates, scan_tokens
-
+def write() -> None:
+    """Write `suites.json` anew from the installed benchmark."""
     from environments.robots.libero import loading
 
     benchmark = loading.benchmark()
+    parsing = importlib.import_module("bddl.parsing")
     order = benchmark.task_names()
     table: dict[str, list[list[object]]] = {}
     for suite in SUITES:
         table[suite] = []
         for name in order[f"libero_{suite}"]:
             goal: list[list[str]] = []
-            for group in scan_tokens(filename=str(benchmark.bddl(suite, name))):
+            for group in parsing.scan_tokens(filename=str(benchmark.bddl(suite, name))):
                 if group[0] == ":goal":
-                    package_predicates(group[1], goal, "", "goals")
+                    parsing.package_predicates(group[1], goal, "", "goals")
             table[suite].append([name, instruction(name), goal])
     lines = [f' "{suite}": [\n  ' + ",\n  ".join(map(json.dumps, table[suite])) + "\n ]" for suite in SUITES]
     _FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    _write()

@@ -13,7 +13,7 @@ set: those states hold joint positions only. The generator is borrowed here, and
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,7 @@ from environments.errors import InfrastructureError, MissingBenchmark
 from environments.robots.libero import init_states, loading
 from environments.robots.libero.conventions import CONVENTIONS, ConventionName
 from environments.robots.libero.suites import Fact
-
-Vector = NDArray[np.float64]
+from environments.robots.world import FINGERS, Vector
 
 CONTROL_HZ = 20
 PLACEMENT_TRIES = 100
@@ -71,7 +70,7 @@ class LiberoWorld:
         """Names of the things that can be moved."""
         self.fixtures: tuple[str, ...] = tuple(self.problem.fixtures_dict)
         """Names of what stands fast; some have doors, drawers or knobs. Tables and floor are not among them."""
-        self.sites: tuple[str, ...] = tuple(self.problem.object_sites_dict)
+        self.regions: tuple[str, ...] = tuple(self.problem.object_sites_dict)
         """Names of the regions that goals speak of."""
         self.robot: Any = self.problem.robots[0]
         self.goal_holds: tuple[bool, ...] = (False,) * len(fact.goal)
@@ -83,7 +82,9 @@ class LiberoWorld:
         ]
         self.indicators: NDArray[np.intp] = np.array(shown, np.intp)
         """Sites whose colour tells a state, such as the burner of a stove that is on."""
-        self._streams: list[Any] = []
+        self._properties: tuple[Any, ...] = tuple(self.problem.object_property_initializers)
+        self._befores: list[tuple[Any, int]] = []
+        """Per episode: the generator before its reset, and how often the benchmark has loaded the scene by then."""
         self._geoms: dict[str, frozenset[int]] = {}
 
     # --- starting an episode -----------------------------------------------------------------------------------
@@ -99,33 +100,47 @@ class LiberoWorld:
             InfrastructureError: if the benchmark cannot place its objects.
         """
         episode %= len(self.init_states)
+        befores = self._befores
         with borrowed_generator() as seed:
-            if self.convention.seed_per_episode:
-                seed(self.convention.seed + episode)
-            elif not self._streams:
+            if not befores:
                 seed(self.convention.seed)
-                self._streams.append(np.random.get_state())
-            else:
-                np.random.set_state(self._streams[min(episode, len(self._streams) - 1)])
-            for number in range(len(self._streams) - 1, episode):  # the draws of the episodes before this one
-                self._place()
-                if number + 1 == len(self._streams):
-                    self._streams.append(np.random.get_state())
-            self._place()
+                befores.append((np.random.get_state(), 1))
+            for number in range(
+                min(episode, len(befores) - 1), episode + 1
+            ):  # with the draws of the episodes before it
+                stream, loads = befores[number]
+                if self.convention.seed_per_episode:
+                    seed(self.convention.seed + number)
+                else:
+                    np.random.set_state(stream)
+                loads = self._place(loads)
+                if number + 1 == len(befores):
+                    befores.append((np.random.get_state(), loads))
         state = self.init_states[episode if init_state is None else init_state]
         self.problem.sim.set_state_from_flattened(state)
         self.problem.sim.forward()
         self.judge()
         self.problem._post_process()
 
-    def _place(self) -> None:
-        """What the benchmark's hard reset does to model, data, robot and controller."""
+    def rebuild(self) -> None:
+        """Put the model's fields back as they were compiled: fixtures where the scene's file has them."""
+        for name, values in self.problem.built.items():
+            getattr(self.mj_model, name)[:] = values
+
+    def _place(self, loads: int) -> int:
+        """What the benchmark's hard reset does to model, data, robot and controller.
+
+        It loads the scene anew each time, and with each time draws the first positions of doors and drawers once
+        more: they are appended to a list that is never emptied. So where fixtures stand depends on the number of
+        loads so far, which is given, and returned as it is afterwards.
+        """
         from robosuite.utils.errors import RandomizationError
 
         problem, mujoco = self.problem, self._mujoco
         for _ in range(PLACEMENT_TRIES):
-            for name, values in problem.built.items():
-                getattr(self.mj_model, name)[:] = values
+            loads += 1
+            problem.object_property_initializers[:] = self._properties * loads
+            self.rebuild()
             mujoco.mj_resetData(self.mj_model, self.mj_data)
             problem.sim.forward()  # of the new simulation
             problem.sim.forward()  # of its off-screen renderer
@@ -137,7 +152,7 @@ class LiberoWorld:
             problem.visualize(vis_settings=dict.fromkeys(problem._visualizations, False))
             # A hard reset makes a new gripper; this one remembers its last command.
             self.robot.gripper.current_action = np.zeros(2)
-            return
+            return loads
         raise InfrastructureError(f"{self.fact.id}: LIBERO found no place for its objects in {PLACEMENT_TRIES} tries")
 
     # --- the goal ----------------------------------------------------------------------------------------------
@@ -147,20 +162,38 @@ class LiberoWorld:
         evaluate = self.problem._eval_predicate
         self.goal_holds = tuple(bool(evaluate(predicate)) for predicate in self.problem.parsed_problem["goal_state"])
 
-    def after_step(self) -> None:
-        """What the benchmark does at the end of a control step: judge, then update what things look like."""
+    def conclude(self) -> None:
+        """What the benchmark does at the end of a control step: judge, then update what things look like.
+
+        The arm calls it within its last substep, where the benchmark looks.
+        """
         self.judge()
         self.problem._post_process()
+
+    def after_step(self) -> None:
+        """Nothing is left to do: see `conclude`."""
+
+    def holds(self, fact: Sequence[str]) -> bool:
+        """Whether a predicate of the goal held when the benchmark looked last; any other is asked of it now."""
+        for known, held in zip(self.fact.goal, self.goal_holds, strict=True):
+            if known == tuple(fact):
+                return held
+        return bool(self.problem._eval_predicate(list(fact)))
+
+    def memory(self) -> dict[str, Any]:
+        """What the benchmark said of the goal when it looked last."""
+        return {"holds": list(self.goal_holds)}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Put back what `memory` returned, and make the benchmark's notes of what is on or off follow the joints."""
+        self.goal_holds = tuple(bool(held) for held in memory["holds"])
+        for state in self.problem.tracking_object_states_change:
+            state.update_state()
 
     @property
     def success(self) -> bool:
         """Whether the whole goal held when the benchmark looked last; its own `_check_success` is this conjunction."""
         return all(self.goal_holds)
-
-    def show_states(self) -> None:
-        """Make the benchmark's own notes of what is on or off follow the joints, after those were set."""
-        for state in self.problem.tracking_object_states_change:
-            state.update_state()
 
     # --- what an expert may know ---------------------------------------------------------------------------------
 
@@ -172,17 +205,17 @@ class LiberoWorld:
         """Where an object's or fixture's body frame is, or the centre of a site, (3,) m, world frame."""
         if name in self.problem.object_sites_dict:
             return np.array(self.mj_data.site_xpos[self._site(name)])
-        return np.array(self.mj_data.xpos[self._body(name)])
+        return np.array(self.mj_data.xpos[self.body(name)])
 
     def rotation(self, name: str) -> Vector:
         """Orientation of an object, fixture or site, (3, 3), world frame."""
         if name in self.problem.object_sites_dict:
             return np.array(self.mj_data.site_xmat[self._site(name)]).reshape(3, 3)
-        return np.array(self.mj_data.xmat[self._body(name)]).reshape(3, 3)
+        return np.array(self.mj_data.xmat[self.body(name)]).reshape(3, 3)
 
     def velocity(self, name: str) -> Vector:
         """Linear and angular velocity of a movable object, (6,) m/s and rad/s."""
-        start = self.mj_model.body_dofadr[self._body(name)]
+        start = self.mj_model.body_dofadr[self.body(name)]
         return np.array(self.mj_data.qvel[start : start + 6])
 
     def half_size(self, name: str) -> Vector:
@@ -193,7 +226,7 @@ class LiberoWorld:
     def collision_geoms(self, name: str) -> tuple[int, ...]:
         """Ids of the collision geoms of an object or fixture with all its moving parts."""
         model = self.mj_model
-        root = self._body(name)
+        root = self.body(name)
         bodies = {root}
         for body in range(root + 1, model.nbody):
             if int(model.body_parentid[body]) in bodies:
@@ -201,19 +234,33 @@ class LiberoWorld:
         return tuple(g for g in range(model.ngeom) if int(model.geom_bodyid[g]) in bodies and model.geom_group[g] == 0)
 
     def bounds(self, name: str) -> Vector:
-        """The box around an object's collision geoms in its own body frame, (2, 3) m: lowest and highest corner."""
-        model, data = self.mj_model, self.mj_data
-        origin, axes = self.position(name), self.rotation(name)
-        corners = []
-        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-        for geom in self.collision_geoms(name):
-            centre, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-            world = data.geom_xpos[geom] + (centre + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T
-            corners.append((world - origin) @ axes)
-        if not corners:
+        """The box around an object's collision geoms in its own body frame, (2, 3) m: lowest and highest corner.
+
+        Raises:
+            LookupError: for a name that the scene does not have, or a thing without collision geometry.
+        """
+        geoms = self.collision_geoms(name)
+        if not geoms:
             raise LookupError(f"{name} has no collision geometry")
+        data, origin, axes = self.mj_data, self.position(name), self.rotation(name)
+        corners = np.concatenate([self._corners(g, data.geom_xpos[g], data.geom_xmat[g]) for g in geoms])
+        local = (corners - origin) @ axes
+        return np.stack([local.min(axis=0), local.max(axis=0)])
+
+    def box(self, geoms: Sequence[int]) -> tuple[Vector, Vector]:
+        """The box around geoms of one body in that body's frame: lowest and highest corner, (3,) m each."""
+        rotation, corners = np.empty(9), []
+        for geom in geoms:
+            self._mujoco.mju_quat2Mat(rotation, self.mj_model.geom_quat[geom])
+            corners.append(self._corners(geom, self.mj_model.geom_pos[geom], rotation))
         stacked = np.concatenate(corners)
-        return np.stack([stacked.min(axis=0), stacked.max(axis=0)])
+        return stacked.min(axis=0), stacked.max(axis=0)
+
+    def _corners(self, geom: int, centre: Vector, rotation: Vector) -> Vector:
+        """The eight corners of the box around a geom, (8, 3), in the frame in which the geom's pose is given."""
+        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+        aabb = self.mj_model.geom_aabb[geom]
+        return np.asarray(centre + (aabb[:3] + signs * aabb[3:]) @ rotation.reshape(3, 3).T)
 
     def joints(self, name: str) -> dict[str, tuple[float, float, float]]:
         """Doors, drawers and knobs of a fixture, or of the part that a site lies on: position, lowest, highest.
@@ -221,33 +268,49 @@ class LiberoWorld:
         Metres or radians; empty for what has none, and for objects that move freely.
         """
         owner = self.problem.get_object(name)
+        if owner is None:
+            raise LookupError(f"{self.fact.id} has no {name!r}")
         found = {}
-        for joint in getattr(owner, "joints", None) or ():
+        for joint in owner.joints or ():
             j = self.mj_model.joint(joint)
             if int(j.type[0]) in (2, 3):  # slide, hinge
                 found[joint] = (float(self.mj_data.qpos[j.qposadr[0]]), float(j.range[0]), float(j.range[1]))
         return found
 
+    def joint_limits(self, name: str, state: str) -> tuple[float, ...]:
+        """Joint positions between which the benchmark puts a fixture that is to be `open`, `close` and so on."""
+        limits = self.problem.get_object(name).object_properties["articulation"][f"default_{state}_ranges"]
+        return tuple(float(limit) for limit in limits)
+
     def touching(self, first: str, second: str) -> bool:
         """Whether two objects or fixtures, or one and `left_finger` or `right_finger`, are in contact now."""
-        a, b = self._contact_ids(first), self._contact_ids(second)
+        return self.in_contact(self.contact_geoms(first), self.contact_geoms(second))
+
+    def in_contact(self, a: frozenset[int], b: frozenset[int]) -> bool:
+        """Whether a geom of one set touches one of the other."""
         pairs = self.mj_data.contact.geom[: self.mj_data.ncon].tolist()
         return any((i in a and j in b) or (j in a and i in b) for i, j in pairs)
 
-    def _contact_ids(self, name: str) -> frozenset[int]:
+    def contact_geoms(self, name: str) -> frozenset[int]:
+        """Ids of the geoms with which an object, a fixture or a finger touches others."""
         if name not in self._geoms:
-            if name in ("left_finger", "right_finger"):
+            if name in FINGERS:
                 names = self.robot.gripper.important_geoms[name]
             else:
                 names = self.problem.get_object(name).contact_geoms
             self._geoms[name] = frozenset(int(self.problem.sim.model.geom_name2id(geom)) for geom in names)
         return self._geoms[name]
 
-    def _body(self, name: str) -> int:
+    def body(self, name: str) -> int:
+        """Id of the root body of an object or fixture.
+
+        Raises:
+            LookupError: for a name that the scene does not have.
+        """
         try:
             return int(self.problem.obj_body_id[name])
         except KeyError:
-            known = ", ".join((*self.objects, *self.fixtures, *self.sites))
+            known = ", ".join((*self.objects, *self.fixtures, *self.regions))
             raise LookupError(f"{self.fact.id} has no {name!r}; it has {known}") from None
 
     def _site(self, name: str) -> int:
@@ -266,12 +329,11 @@ def borrowed_generator() -> Iterator[Callable[[int], None]]:
 
 def _build(benchmark: loading.Benchmark, fact: Fact, folder: str) -> Any:
     """The benchmark's problem object of a task, without renderers."""
-    import libero.libero.envs.bddl_utils as bddl_utils
     from robosuite.controllers import load_controller_config
     from robosuite.utils.errors import RandomizationError
 
     bddl = str(benchmark.bddl(fact.suite, fact.name))
-    problem_class = _recording(benchmark.envs.TASK_MAPPING[bddl_utils.get_problem_info(bddl)["problem_name"]])
+    problem_class = _recording(benchmark.envs.TASK_MAPPING[benchmark.bddl_utils.get_problem_info(bddl)["problem_name"]])
     for _ in range(PLACEMENT_TRIES):
         try:
             return problem_class(

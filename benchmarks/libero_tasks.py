@@ -1,0 +1,363 @@
+"""Checks the real LIBERO, task by task: `python benchmarks/libero_tasks.py [--only GLOB] [--json F] [--markdown F]`.
+
+Needs the benchmark's code and assets, see docs/libero.md. For every task (by default the 40 of the four suites that
+policies are compared on):
+
+    load          seconds to build the scene
+    clean starts  of the 50 published initial states, each set and settled: those in which nothing is wrong (the
+                  simulation holds, and the goal is not reached before anybody has acted)
+    own steps     of a played episode, those after which the whole state of the simulation is that of the benchmark's
+                  own environment, bit for bit; it runs in a process of its own and never sees our code
+    own frames    the same for its pictures, of both cameras, every tenth step
+    rollbacks     points of the episode that were restored in four ways (at once; after a reset to another initial
+                  state; in an environment that was built anew; in another process) and played on: state after every
+                  step and pictures of both cameras equal those of the first time, bit for bit
+    snapshot      bytes, and microseconds to take and to restore it
+    step          milliseconds of a control step that nobody looks at: ours, physics alone (25 substeps and nothing
+                  else), and the benchmark's own environment without pictures
+
+A task that falls short is named at the end, and the exit status is 1. Every task runs in processes of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import fnmatch
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import environments
+from environments.robots.libero import loading, suites
+from environments.robots.libero.conventions import INIT_STATES, SETTLE_ACTION, SETTLE_STEPS
+
+REFERENCE = Path(__file__).parents[1] / "tests" / "environments" / "libero_reference.py"
+SUITES = ("spatial", "object", "goal", "10")
+SIZE = 64
+"""Edge of the compared pictures, in pixels."""
+STEPS, AHEAD = 60, 5
+"""Steps of the played episode, and steps played on after a rollback."""
+POINTS = tuple(range(0, STEPS - AHEAD + 1, AHEAD))
+"""Where it is rolled back to: twelve points."""
+EPISODE, OTHER = 0, 17
+"""The episode that is played, and the one that lies between it and a restore."""
+
+
+@dataclasses.dataclass
+class Row:
+    """What was found for one task."""
+
+    task: str
+    load_s: float
+    clean_starts: int
+    own_steps: int
+    own_steps_of: int
+    own_frames: int
+    own_frames_of: int
+    rollbacks: int
+    rollbacks_of: int
+    bytes: int
+    snapshot_us: float
+    restore_us: float
+    step_ms: float
+    physics_ms: float
+    own_ms: float
+    grasped: bool
+    """Whether a finger held something at one of the points."""
+    problems: list[str]
+
+
+def make(task_id: str) -> Any:
+    from environments.robots.libero.tasks import variant
+
+    return variant(task_id, size=SIZE, quality="fast").make("native")
+
+
+def actions_for(env: Any) -> list[list[float]]:
+    """Reach for the first thing of the goal, close the hand on it, lift, then tumble by chance, as float32 numbers."""
+    from environments.robots import motion
+
+    env.reset(seed=EPISODE)
+    rng, chosen = np.random.default_rng(EPISODE), []
+    thing = env.progress.parts[0].goal.thing
+    for step in range(STEPS):
+        target = env.world.position(thing)
+        if step < 45:
+            above = 0.12 if step < 16 or step >= 36 else 0.0
+            aim = motion.Aim("reach", target + np.array([0, 0, above]), 0.0, 1.0 if step >= 28 else -1.0)
+            action = motion.native(env.arm, aim)
+        else:
+            action = [float(np.float32(x)) for x in rng.uniform(-1, 1, 7)]
+            if step % 5 == 0:
+                action[3:6] = [0.0, 0.0, 0.0]  # the orientation goal then stays
+        chosen.append(action)
+        env.step(action)
+    return chosen
+
+
+def moment(env: Any, *, look: bool) -> list[str]:
+    """What must be equal: the state's hash and, if somebody looks, those of both pictures."""
+    views = env.observe()
+    seen = [hashlib.sha256(views[key].tobytes()).hexdigest() for key in ("agentview", "wrist")] if look else []
+    return [env.state_hash(), hashlib.sha256(views["state"].tobytes()).hexdigest(), *seen]
+
+
+def played_on(env: Any, snapshot: bytes, actions: list[list[float]]) -> list[list[str]]:
+    """Restore, look, play on, look again."""
+    env.restore(snapshot)
+    found = [moment(env, look=True)]
+    for number, action in enumerate(actions, 1):
+        env.step(action)
+        found.append(moment(env, look=number == len(actions)))
+    return found
+
+
+def median(act: Callable[[], Any], repeats: int) -> float:
+    """Seconds of one call."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def clean_starts(env: Any) -> tuple[int, list[str]]:
+    """How many of the initial states are sound, and what is wrong with the others."""
+    problems = []
+    for k in range(INIT_STATES):
+        env.world.start(k)
+        if env.success():
+            problems.append(f"initial state {k} has the goal reached")
+            continue
+        env.reset(seed=k)
+        if env.success() or env.score() > 50:
+            problems.append(f"initial state {k} reaches the goal while it settles")
+        elif not np.isfinite(env.world.mj_data.qpos).all():
+            problems.append(f"initial state {k} does not hold")
+    return INIT_STATES - len(problems), problems
+
+
+def reference(job: dict[str, Any]) -> Any:
+    """Let the benchmark's own environment play; its states and pictures."""
+    from environments.robots import rendering
+
+    name, _ = rendering.backend()
+    done = subprocess.run(
+        [sys.executable, str(REFERENCE)], input=json.dumps(job), text=True, capture_output=True,
+        env={**os.environ, "MUJOCO_GL": name}, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"the benchmark's own environment failed: {done.stderr[-2000:]}")
+    with np.load(job["out"]) as found:
+        return {key: found[key] for key in found.files}
+
+
+def compared(env: Any, fact: suites.Fact, actions: list[list[float]], folder: Path) -> tuple[int, int, int, int, float]:
+    """Steps and frames that equal the benchmark's own, of how many; milliseconds of its step without pictures."""
+    from environments.robots._robosuite import mujoco
+    from environments.robots.libero.view import View
+
+    world, arm = env.world, env.arm
+    steps = [list(SETTLE_ACTION)] * SETTLE_STEPS + actions
+    job = {
+        "suite": f"libero_{fact.suite}", "name": fact.name, "size": SIZE, "seed": world.convention.seed,
+        "out": str(folder / "own.npz"), "plain": True,
+        "episodes": [{"init_state": world.init_states[EPISODE].tolist(), "resets": 1, "actions": steps}],
+    }  # fmt: skip
+    own = reference(job)
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(world.mj_model, spec))
+    view = View(world, SIZE, "reference", turned=True)
+    same = frames = looked = 0
+    world.start(EPISODE)
+    arm.begin()
+    for number, action in enumerate([None, *steps]):
+        if action is not None:
+            arm.step(action)
+        mujoco.mj_getState(world.mj_model, world.mj_data, state, spec)
+        same += int(np.array_equal(state, own["0.states"][number]) and world.success == own["0.goals"][number])
+        if number % 10 == 0:
+            for key, camera in (("agentview", "agentview"), ("wrist", "robot0_eye_in_hand")):
+                picture = own[f"0.{camera}_image"][number][::-1, ::-1]
+                frames += int(np.array_equal(view.picture(arm.sampled, key), picture))
+                looked += 1
+    view.close()
+    return same, len(steps) + 1, frames, looked, 1000 * float(own["plain_s"])
+
+
+def check(task_id: str) -> Row:
+    """Everything about one task."""
+    from environments.robots._robosuite import mujoco
+
+    fact = next(fact for fact in suites.facts() if fact.id == task_id)
+    start = time.perf_counter()
+    env = make(task_id)
+    load_s = time.perf_counter() - start
+    clean, problems = clean_starts(env)
+    actions = actions_for(env)
+
+    env.reset(seed=EPISODE)
+    snapshots, truth, held = [], [moment(env, look=True)], False
+    for number, action in enumerate(actions, 1):
+        snapshots.append(env.snapshot())
+        held = held or any(name.startswith("grasp") for name in env.milestones())
+        env.step(action)
+        truth.append(moment(env, look=number % AHEAD == 0))
+    expected = {
+        at: [truth[at], *([*truth[n][:2]] for n in range(at + 1, at + AHEAD)), truth[at + AHEAD]] for at in POINTS
+    }
+
+    def attempt(how: str, play: Callable[[int], Any]) -> int:
+        wrong = [at for at in POINTS if play(at) != expected[at]]
+        if wrong:
+            problems.append(f"rollback {how} differs at steps {wrong}")
+        return len(POINTS) - len(wrong)
+
+    def ahead(at: int) -> list[list[float]]:
+        return actions[at : at + AHEAD]
+
+    def after_reset(at: int) -> Any:
+        env.reset(seed=OTHER)
+        return played_on(env, snapshots[at], ahead(at))
+
+    good = attempt("at once", lambda at: played_on(env, snapshots[at], ahead(at)))
+    good += attempt("after a reset", after_reset)
+    anew = make(task_id)
+    good += attempt("in an environment built anew", lambda at: played_on(anew, snapshots[at], ahead(at)))
+    anew.close()
+    with tempfile.TemporaryDirectory() as folder:
+        job = {str(at): [snapshots[at].hex(), ahead(at)] for at in POINTS}
+        path = Path(folder, "job.json")
+        path.write_text(json.dumps(job))
+        done = subprocess.run(
+            [sys.executable, __file__, "--replay", task_id, str(path)], text=True, capture_output=True
+        )
+        elsewhere = json.loads(done.stdout) if done.returncode == 0 else {}
+        if not elsewhere:
+            problems.append(f"the other process failed: {done.stderr[-300:]}")
+        good += attempt("in another process", lambda at: elsewhere.get(str(at)))
+        same, same_of, frames, frames_of, own_ms = compared(env, fact, actions, Path(folder))
+    if same < same_of or frames < frames_of:
+        problems.append(f"{same_of - same} states and {frames_of - frames} frames differ from the benchmark's own")
+
+    env.restore(snapshots[POINTS[-1]])
+    sizes = [len(snapshot) for snapshot in snapshots]
+    snapshot_us = 1e6 * median(env.snapshot, 300)
+    restore_us = 1e6 * median(lambda: env.restore(snapshots[-1]), 100)
+    env.reset(seed=EPISODE)
+    queue = iter(actions)
+    step_ms = 1000 * median(lambda: env.step(next(queue)), STEPS)
+
+    def physics() -> None:
+        for _ in range(25):
+            mujoco.mj_step2(env.world.mj_model, env.world.mj_data)
+            mujoco.mj_step1(env.world.mj_model, env.world.mj_data)
+
+    env.reset(seed=EPISODE)
+    physics_ms = 1000 * median(physics, STEPS)
+    env.close()
+    if max(sizes) > 8000:
+        problems.append(f"a snapshot of {max(sizes)} bytes")
+    return Row(
+        task_id, load_s, clean, same, same_of, frames, frames_of, good, 4 * len(POINTS), max(sizes), snapshot_us,
+        restore_us, step_ms, physics_ms, own_ms, held, problems,
+    )  # fmt: skip
+
+
+def replay(task_id: str, path: Path) -> dict[str, list[list[str]]]:
+    """In another process: restore and play on."""
+    env = make(task_id)
+    return {
+        at: played_on(env, bytes.fromhex(snapshot), actions)
+        for at, (snapshot, actions) in json.loads(path.read_text()).items()
+    }
+
+
+HEADER = (
+    "| task | load s | clean starts | own steps | own frames | rollbacks | bytes | snapshot, restore µs | step ms | "
+    "physics ms | own step ms |\n|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def line(row: Row) -> str:
+    """A row of the table."""
+    return (
+        f"| {row.task} | {row.load_s:.1f} | {row.clean_starts}/{INIT_STATES} | {row.own_steps}/{row.own_steps_of} | "
+        f"{row.own_frames}/{row.own_frames_of} | {row.rollbacks}/{row.rollbacks_of} | {row.bytes} | "
+        f"{row.snapshot_us:.0f}, {row.restore_us:.0f} | {row.step_ms:.1f} | {row.physics_ms:.1f} | {row.own_ms:.1f} |"
+    )
+
+
+def summary(rows: list[Row]) -> str:
+    """The table's last line: sums, largest, medians."""
+    if not rows:
+        return ""
+    certified = sum(row.rollbacks == row.rollbacks_of for row in rows)
+    clean = sum(row.clean_starts for row in rows)
+    own = sum(row.own_steps == row.own_steps_of and row.own_frames == row.own_frames_of for row in rows)
+
+    def middle(name: str) -> float:
+        return statistics.median(getattr(row, name) for row in rows)
+
+    return (
+        f"| {len(rows)} tasks | {middle('load_s'):.1f} | {clean}/{INIT_STATES * len(rows)} | "
+        f"{own}/{len(rows)} tasks | {own}/{len(rows)} tasks | {certified}/{len(rows)} tasks | "
+        f"{max(r.bytes for r in rows)} | {middle('snapshot_us'):.0f}, {middle('restore_us'):.0f} | "
+        f"{middle('step_ms'):.1f} | {middle('physics_ms'):.1f} | {middle('own_ms'):.1f} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", default="libero/*", help="glob of task ids, among the four suites")
+    parser.add_argument("--json", type=Path, help="write the rows here")
+    parser.add_argument("--markdown", type=Path, help="write the table here")
+    parser.add_argument("--check", metavar="TASK", help=argparse.SUPPRESS)
+    parser.add_argument("--replay", nargs=2, metavar=("TASK", "FILE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.replay:
+        print(json.dumps(replay(arguments.replay[0], Path(arguments.replay[1]))))
+        return
+    if arguments.check:
+        print(json.dumps(dataclasses.asdict(check(arguments.check))))
+        return
+    if problems := loading.problems():
+        raise SystemExit("\n".join(problems))
+    tasks = [task.id for suite in SUITES for task in environments.match(f"libero/{suite}/*")]
+    rows, failures = [], []
+    print(HEADER, flush=True)
+    for task in fnmatch.filter(tasks, arguments.only):
+        done = subprocess.run([sys.executable, __file__, "--check", task], text=True, capture_output=True)
+        if done.returncode:
+            failures.append(f"{task}: {done.stderr[-2000:]}")
+            print(f"| {task} | failed |", flush=True)
+            continue
+        rows.append(Row(**json.loads(done.stdout)))
+        failures += [f"{task}: {problem}" for problem in rows[-1].problems]
+        print(line(rows[-1]), flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
+    print(summary(rows))
+    held = sum(row.grasped for row in rows)
+    print(f"\nIn {held} of {len(rows)} episodes both fingers held something at one of the points.")
+    if arguments.markdown:
+        table = "\n".join([HEADER, *map(line, rows), summary(rows)])
+        arguments.markdown.write_text(table + "\n")
+    if failures:
+        raise SystemExit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()

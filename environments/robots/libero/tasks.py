@@ -1,0 +1,58 @@
+"""Registers LIBERO's tasks as `libero/<suite>/<n>-v1`; neither the benchmark nor MuJoCo is imported."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from environments.registry import register
+from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, Suite
+from environments.robots.libero.goals import sub_goals
+from environments.robots.libero.suites import Fact, facts
+from environments.task import NO_EXPERT, ActionSpace, Task
+
+_TITLES: dict[Suite, str] = {
+    "spatial": "LIBERO-Spatial",
+    "object": "LIBERO-Object",
+    "goal": "LIBERO-Goal",
+    "10": "LIBERO-10 (long)",
+    "90": "LIBERO-90",
+}
+
+
+def task(fact: Fact, **params: Any) -> Task:
+    """A task of the benchmark; `params` are those of `LiberoEnv`, for example `convention="lerobot"`.
+
+    With other parameters than the defaults the id says so (`libero/spatial/0-lerobot-v1`), since
+    results are compared by id. Register such a task to use it in an experiment.
+    """
+    convention = CONVENTIONS[params.get("convention", "openpi")]
+    label = "-".join(str(value).replace("_", "-").lower() for _, value in sorted(params.items()))
+    return Task(
+        id=f"libero/{fact.suite}/{fact.number}-{label + '-' if label else ''}v1",
+        title=f"{_TITLES[fact.suite]} {fact.number}: {fact.instruction}",
+        goal=fact.instruction,
+        entry_point="environments.robots.libero.make:make_libero",
+        spaces=(ActionSpace.NATIVE, ActionSpace.SEMANTIC),
+        milestones=tuple(milestone for goal in sub_goals(fact) for milestone in goal.milestones()),
+        max_steps=convention.max_steps[fact.suite],
+        params={"suite": fact.suite, "number": fact.number, **params},
+        public_seeds=tuple(range(INIT_STATES)),
+        category=f"libero-{fact.suite}",
+        tier="hard" if fact.suite == "10" else "medium",
+        tags=("robot", "panda", "language", "libero", NO_EXPERT),
+        extra="libero",
+    )
+
+
+for _fact in facts():
+    register(task(_fact))
+
+
+def variant(task_id: str, **params: Any) -> Task:
+    """A registered LIBERO task with other parameters, not registered: `variant("libero/goal/3-v1", quality="fast")`."""
+    from environments.registry import get
+
+    base = get(task_id)
+    made = task(next(fact for fact in facts() if fact.id == task_id), **params)
+    return dataclasses.replace(made, spaces=base.spaces)
