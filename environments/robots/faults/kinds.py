@@ -80,7 +80,7 @@ KINDS: dict[KindName, Kind] = {
     "delay": Kind("control", "C7", "every action is carried out late", "steps",
                   (1, 6, 9, 12), (FOR_GOOD,) * 4, "reach"),
     "collision": Kind("control", "C8", "the object is struck, and slips in the hand", "N",
-                      (0.2, 70.0, 100.0, 140.0), (10,) * 4, "transport"),
+                      (0.2, 70.0, 100.0, 140.0), (4,) * 4, "transport"),
     "object-moved": Kind("external", "E1", "somebody moves the object", "m",
                          (0.003, 0.05, 0.07, 0.09), (1,) * 4, "lift"),
 }  # fmt: skip
