@@ -123,6 +123,10 @@ class RobotEnv(ArenaEnv):
         near = sorted(world.objects, key=lambda name: float(np.linalg.norm(world.position(name) - here)))
         return (near[0] if near else None), None
 
+    def called(self, name: str) -> str:
+        """What the instruction calls an object or a place."""
+        return name.rstrip("_0123456789").replace("_", " ")
+
     # --- Gymnasium -------------------------------------------------------------------------------------------------
 
     @property
@@ -181,6 +185,8 @@ class RobotEnv(ArenaEnv):
         if percept.arm_shift_m is not None:
             state[:3] += percept.arm_shift_m
         values = {**{key: observation[key] for key in observation if key not in CAMERAS}, "state": state}
+        for name, other in percept.said_instead.items():
+            values["instruction"] = values["instruction"].replace(self.called(name), self.called(other))
 
         def seen(key: str) -> Frame:
             shift = percept.camera_shift_m

@@ -157,6 +157,11 @@ class TabletopEnv(RobotEnv):
         """The cube, and the bowl."""
         return "cube", "bowl"
 
+    def called(self, name: str) -> str:
+        """The cubes by their colours."""
+        colour = {"cube": self.world.layout.cube, "distractor": self.world.layout.distractor}.get(name)
+        return f"{colour} cube" if colour else name
+
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         now = self._episode
         self._unpack_world(self._start)

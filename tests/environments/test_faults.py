@@ -176,6 +176,17 @@ def test_a_thing_taken_for_another_is_seen_where_the_other_is(env: RobotEnv) -> 
     assert (world.position("bowl") == env.world.position("bowl")).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("wrong-object", "put the blue cube in the bowl"), ("wrong-target", "put the red cube in the blue cube")],
+)
+def test_a_policy_that_takes_instructions_is_told_another_thing(env: RobotEnv, kind: str, told: str) -> None:
+    until_onset(env, {"kind": kind, "severity": 2})
+    observation = env.observe()
+    assert env.perceived(observation)["instruction"] == told
+    assert observation["instruction"] == env.task.goal == "put the red cube in the bowl"
+
+
 def test_a_stale_view_shows_where_things_were(env: RobotEnv) -> None:
     until_onset(env, {"kind": "stale-view", "severity": 2})
     moved = env.world.position("cube") - env.senses[0].position("cube")

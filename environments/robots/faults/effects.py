@@ -75,7 +75,7 @@ def begin(run: Running, scene: Scene) -> None:
     run.memory.update(thing=thing, place=place)
     offset = scene.direction(run.rng(1)) * run.fault.size
     run.memory["offset"] = offset.tolist()
-    if run.fault.kind == "wrong-object":
+    if run.fault.kind in ("wrong-object", "wrong-target"):
         run.memory["other"] = _nearest_other(scene.world, thing, place)
     elif run.fault.kind == "stale-view":
         run.memory["poses"] = {name: _pose(scene.world, name) for name in scene.world.objects}
@@ -149,7 +149,7 @@ def perceived(run: Running, percept: Percept, step: int) -> None:
     thing, place, offset = run.memory["thing"], run.memory["place"], np.array(run.memory["offset"])
     match run.fault.kind:
         case "wrong-object" if thing is not None and run.memory["other"] is not None:
-            percept.instead[thing] = run.memory["other"]
+            percept.instead[thing] = percept.said_instead[thing] = run.memory["other"]
         case "pose-bias" if thing is not None:
             percept.shift_m[thing] = percept.shift_m.get(thing, 0.0) + offset
             percept.camera_shift_m = -offset
@@ -166,6 +166,8 @@ def perceived(run: Running, percept: Percept, step: int) -> None:
             percept.held.add(thing)
         case "wrong-target" if place is not None:
             percept.shift_m[place] = percept.shift_m.get(place, 0.0) + offset
+            if run.memory["other"] is not None and run.fault.severity > 0:
+                percept.said_instead[place] = run.memory["other"]
         case "skipped-step" if thing is not None:
             percept.at_hand.add(thing)
         case _:

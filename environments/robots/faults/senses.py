@@ -28,6 +28,8 @@ class Percept:
 
     instead: dict[str, str] = field(default_factory=dict)
     """Names that the policy takes for others: it looks at the value where it means the key."""
+    said_instead: dict[str, str] = field(default_factory=dict)
+    """Names whose words stand for one another in the instruction: the policy is told of the value instead of the key."""
     shift_m: dict[str, Vector] = field(default_factory=dict)
     """Where the policy sees things beside where they are, (3,) each."""
     frozen: dict[str, list[list[float]]] = field(default_factory=dict)
@@ -48,7 +50,16 @@ class Percept:
     @property
     def clear(self) -> bool:
         """Whether nothing is between."""
-        apart = (self.instead, self.shift_m, self.frozen, self.at_hand, self.held, self.noise, self.blocked)
+        apart = (
+            self.instead,
+            self.said_instead,
+            self.shift_m,
+            self.frozen,
+            self.at_hand,
+            self.held,
+            self.noise,
+            self.blocked,
+        )
         return not any(apart) and self.arm_shift_m is None and self.camera_shift_m is None
 
     def altered(self, key: str, picture: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
