@@ -113,21 +113,28 @@ class Teleop:
             self._say(f"Waited {rest * STEP_MS} ms.")
         return next((reason for reason in reasons if reason), None)
 
-    def draw(self) -> Frame:
-        """The window as it is now, (480, 640, 3) uint8; renders both cameras."""
+    def draw(self, see: Callable[[str], Frame] | None = None, position: Vector | None = None) -> Frame:
+        """The window as it is now, (480, 640, 3) uint8; renders both cameras.
+
+        Args:
+            see: what the cameras deliver instead of what they see.
+            position: where the robot believes its hand to be, (3,) m, world frame.
+        """
         rig = self._rig
         keys = (rig.main_camera, rig.wrist_camera)
-        pictures = [rig.picture(key) for key in keys]
+        pictures = [(see or rig.picture)(key) for key in keys]
         ways = [in_picture(rig.camera_axes(key), self._frame) for key in keys]
-        return draw(self._panel(), pictures[0], pictures[1], (ways[0], ways[1]))
+        return draw(
+            self._panel(rig.position if position is None else position), pictures[0], pictures[1], (ways[0], ways[1])
+        )
 
-    def grab(self) -> Frame:
-        """Draw the window, put it on the display, and look at the screen: (480, 640, 3) uint8.
+    def grab(self, see: Callable[[str], Frame] | None = None, position: Vector | None = None) -> Frame:
+        """Draw the window, put it on the display, and look at the screen: (480, 640, 3) uint8; see `draw`.
 
         Raises:
             DisplayError: if the private display failed.
         """
-        picture = self.draw()
+        picture = self.draw(see, position)
         self._on_screen(lambda screen: screen.show(picture))
         return self._on_screen(lambda screen: screen.grab())
 
@@ -297,9 +304,9 @@ class Teleop:
     def _say(self, message: str, *, bad: bool = False) -> None:
         self._message, self._bad = message, bad
 
-    def _panel(self) -> Panel:
+    def _panel(self, position: Vector) -> Panel:
         rig = self._rig
-        forward, left, up = (100 * float(value) for value in self._frame.T @ (rig.position - np.array(rig.origin)))
+        forward, left, up = (100 * float(value) for value in self._frame.T @ (position - np.array(rig.origin)))
         return Panel(
             instruction=self._instruction,
             step=self._steps,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -104,8 +104,16 @@ class TeleopEnv(ArenaEnv):
         """What a real robot would know of itself; see `RobotEnv.telemetry`."""
         return self.robot.telemetry()
 
-    def inject(self, fault: Fault | dict[str, Any] | None) -> None:
-        """Arm a fault; see `RobotEnv.inject`."""
+    def perceived(self, observation: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The window as it is under a fault of perception, cameras and read-outs; else the observation itself."""
+        now = self.robot.observe()
+        seen = self.robot.perceived(now)
+        if seen is now:
+            return observation
+        return Views({}, {"frame": lambda: self._teleop.grab(seen.__getitem__, seen["state"][:3])}, self)
+
+    def inject(self, fault: Fault | dict[str, Any] | Sequence[Fault | dict[str, Any]] | None) -> None:
+        """Arm faults; see `RobotEnv.inject`."""
         self.robot.inject(fault)
 
     def fault_truth(self) -> dict[str, Any] | None:

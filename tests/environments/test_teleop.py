@@ -13,7 +13,7 @@ from tests.environments.test_games_contract import EventDesk
 pytest.importorskip("environments.robots._robosuite", reason="pip install 'rewind-arena[robots]'")
 
 from environments.robots.teleop import STEP_SIZES
-from environments.robots.teleop_controls import BY_ID, BY_KEY, CONTROLS, control_at
+from environments.robots.teleop_controls import BY_ID, BY_KEY, CONTROLS, READ_OUTS, control_at
 from environments.robots.teleop_motion import levelling_turn, rotate, rotation_between, view_frame
 
 TASK = "tabletop/pick-place-bowl-v1"
@@ -321,3 +321,13 @@ class TestPicture:
         words = "put both the alphabet soup and the tomato sauce in the basket and close the top drawer of the cabinet"
         frame = _still(words).frame()
         assert (frame[2:40, 2:638] != frame[1, 1]).any() and (frame[1, :] == frame[1, 1]).all()
+
+    def test_a_fault_of_perception_is_in_the_window_and_not_in_the_record(self, env):
+        env.reset(seed=3, options={"fault": {"kind": "proprio-bias", "stage": "reach", "severity": 2}})
+        env._teleop._desktop = EventDesk()
+        assert env.perceived(observation := env.observe()) is observation
+        env.step({"verb": "wait", "ms": 500})
+        recorded, seen = env.observe(), env.perceived(env.observe())
+        changed = np.argwhere((recorded["frame"] != seen["frame"]).any(axis=2))
+        left, top, right, bottom = READ_OUTS
+        assert len(changed) and (changed >= [top, left]).all() and (changed < [bottom, right]).all()

@@ -19,4 +19,9 @@ def make_libero(task: Task, space: ActionSpace) -> ArenaEnv:
         raise MissingBenchmark(task.id, problems)
     from environments.robots.libero.env import LiberoEnv
 
+    if space == ActionSpace.GUI:  # whoever looks at a window is shown the scene as it is, not mirrored
+        from environments.robots.teleop_env import VIEW_PX, TeleopEnv
+
+        params = {**task.params, "size": VIEW_PX, "orientation": "upright"}
+        return TeleopEnv(LiberoEnv(task, ActionSpace.NATIVE, **params))
     return LiberoEnv(task, space, **task.params)

@@ -33,7 +33,7 @@ def task(fact: Fact, **params: Any) -> Task:
         title=f"{_TITLES[fact.suite]} {fact.number}: {fact.instruction}",
         goal=fact.instruction,
         entry_point="environments.robots.libero.make:make_libero",
-        spaces=(ActionSpace.NATIVE, ActionSpace.SEMANTIC),
+        spaces=(ActionSpace.NATIVE, ActionSpace.SEMANTIC, ActionSpace.GUI),
         milestones=tuple(milestone for goal in sub_goals(fact) for milestone in goal.milestones()),
         max_steps=convention.max_steps[fact.suite],
         params={"suite": fact.suite, "number": fact.number, **params},
