@@ -196,7 +196,7 @@ class LiberoArm:
         """
         model, data = self._model, self._data
         command = np.asarray(action, float)
-        close = np.sign(command[6:])
+        ramp = np.array([-1.0, 1.0]) * GRIPPER_SPEED * np.sign(command[6:])
         before = np.empty(model.nq)
         for substep in range(SUBSTEPS):
             mujoco.mj_fwdActuation(model, data)
@@ -208,9 +208,9 @@ class LiberoArm:
             if substep == 0:
                 self._set_goal(command[:6])
             torques = self._torques()
-            self.grip = np.clip(self.grip + np.array([-1.0, 1.0]) * GRIPPER_SPEED * close, -1.0, 1.0)
+            self.grip = np.minimum(np.maximum(self.grip + ramp, -1.0), 1.0)  # np.clip, at a third of its price
             data.ctrl[7:9] = self._grip_mid + self._grip_half * self.grip
-            data.ctrl[:7] = np.clip(torques, self._torque_low, self._torque_high)
+            data.ctrl[:7] = np.minimum(np.maximum(torques, self._torque_low), self._torque_high)
             due = self.timer.tick()
             if due:
                 before[:] = data.qpos
