@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # scipy c
 
 from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
-from environments.robots.tabletop import CONTROL_HZ, TabletopWorld
+from environments.robots.tabletop import CONTROL_HZ, PandaWorld
 from environments.robots.world import Vector
 
 GRIPPER_RAMP = 0.01
@@ -30,14 +30,14 @@ NULLSPACE_KP = 10.0
 
 
 class PandaArm:
-    """Drives the Panda of a `TabletopWorld` with 7-D actions.
+    """Drives the Panda of a `PandaWorld` with 7-D actions.
 
     Its state, beyond MuJoCo's: `goal_pos` (3,), `goal_ori` (3, 3), `initial_joint` (7,) and `ramp`,
     the gripper command in [-1 open, 1 closed]. The orientation goal persists while the rotation
     part of the actions is exactly zero, which is why a snapshot must hold it.
     """
 
-    def __init__(self, world: TabletopWorld) -> None:
+    def __init__(self, world: PandaWorld) -> None:
         robot = world.robots[0]
         controller = robot.controller
         self._model, self._data = world.mj_model, world.mj_data

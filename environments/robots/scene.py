@@ -168,10 +168,7 @@ def _paint(model: Any) -> None:
             if part in name:
                 model.geom_matid[i] = -1
                 model.geom_rgba[i] = rgba
-    camera = model.camera("agentview").id
-    model.cam_pos[camera] = AGENTVIEW_POS_M
-    model.cam_quat[camera] = _look_at(np.array(AGENTVIEW_POS_M), np.array(AGENTVIEW_TARGET_M))
-    model.cam_fovy[camera] = AGENTVIEW_FOVY_DEG
+    aim_camera(model, AGENTVIEW_POS_M, AGENTVIEW_TARGET_M, AGENTVIEW_FOVY_DEG)
     model.vis.quality.offsamples = 0
     model.vis.quality.shadowsize = 2048
     model.vis.headlight.ambient[:] = 0.30
@@ -183,6 +180,16 @@ def _paint(model: Any) -> None:
     model.light_specular[:] = 0.15
     model.light_castshadow[:] = True
     model.vis.map.shadowclip = 0.8
+
+
+def aim_camera(
+    model: Any, eye_m: tuple[float, float, float], target_m: tuple[float, float, float], fovy_deg: float
+) -> None:
+    """Put the camera `agentview` at `eye_m` and point it at `target_m`, with the world's z upwards in its picture."""
+    camera = model.camera("agentview").id
+    model.cam_pos[camera] = eye_m
+    model.cam_quat[camera] = _look_at(np.array(eye_m), np.array(target_m))
+    model.cam_fovy[camera] = fovy_deg
 
 
 def _look_at(eye: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -76,15 +76,20 @@ OBJECTS = ("cube", "distractor", "bowl")
 """Names of the free objects."""
 
 
-class TabletopWorld(SingleArmEnv):
-    """The model and robosuite's robot and controller; `Arm` steps it, `place` starts an episode.
+class PandaWorld(SingleArmEnv):
+    """A Panda behind a table: the model, robosuite's robot and its controller; `PandaArm` steps it.
 
     robosuite's own `reset`, `step`, observables and cameras are not used: the model is built once
-    and every episode starts from a stored state.
+    and every episode starts from a stored state. A subclass says what stands on the table
+    (`_make_things`) and fills `_body`, `_free` and `_geoms`, by name.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    _body: dict[str, int]
+    _free: dict[str, tuple[int, int]]
+    """Per object, where its free joint's positions and velocities start."""
+    _geoms: dict[str, frozenset[int]]
+
+    def __init__(self) -> None:
         super().__init__(
             robots="Panda",
             controller_configs=load_controller_config(default_controller="OSC_POSE"),
@@ -97,20 +102,17 @@ class TabletopWorld(SingleArmEnv):
             ignore_done=True,
         )
 
+    def _make_things(self) -> list[Any]:
+        """Robosuite's objects for the table."""
+        raise NotImplementedError
+
     def _load_model(self) -> None:
         super()._load_model()
         robot = self.robots[0].robot_model
         robot.set_base_xpos(robot.base_xpos_offset["table"](0.8))
         arena = TableArena(table_full_size=(0.8, 0.8, 0.05), table_offset=(0, 0, TABLE_Z_M))
         arena.set_origin([0, 0, 0])
-        self.cube = cube_object("cube", CUBE_HALF_M, COLOURS[self.layout.cube])
-        self.distractor = cube_object("distractor", CUBE_HALF_M, COLOURS[self.layout.distractor])
-        self.bowl = bowl_object("bowl", (0.88, 0.86, 0.80, 1.0))
-        self.model = ManipulationTask(
-            mujoco_arena=arena,
-            mujoco_robots=[robot],
-            mujoco_objects=[self.cube, self.distractor, self.bowl],
-        )
+        self.model = ManipulationTask(mujoco_arena=arena, mujoco_robots=[robot], mujoco_objects=self._make_things())
 
     def _initialize_sim(self, xml_string: str | None = None) -> None:
         self.sim = MjSim(compile_model(xml_string or self.model.get_xml()))
@@ -120,22 +122,20 @@ class TabletopWorld(SingleArmEnv):
     def _setup_observables(self) -> Any:
         return OrderedDict()  # proprioception is read from MuJoCo directly, once per control step
 
-    def _setup_references(self) -> None:
-        super()._setup_references()
-        model = self.sim.model
-        self._body = {name: int(model.body_name2id(getattr(self, name).root_body)) for name in OBJECTS}
-        self._free = {name: _free_joint(self.mj_model, getattr(self, name).joints[0]) for name in OBJECTS}
-        self._geoms = {
-            name: frozenset(int(model.geom_name2id(geom)) for geom in getattr(self, name).contact_geoms)
-            for name in OBJECTS
+    def _finger_geoms(self) -> dict[str, frozenset[int]]:
+        model, gripper = self.sim.model, self.robots[0].gripper.important_geoms
+        return {
+            side: frozenset(int(model.geom_name2id(geom)) for geom in gripper[side])
+            for side in ("left_finger", "right_finger")
         }
-        gripper = self.robots[0].gripper.important_geoms
-        for side in ("left_finger", "right_finger"):
-            self._geoms[side] = frozenset(int(model.geom_name2id(geom)) for geom in gripper[side])
 
     def position(self, name: str) -> Vector:
-        """Centre of an object, (3,) m; a bowl's is at half its height."""
+        """Origin of an object, (3,) m."""
         return np.array(self.mj_data.xpos[self._body[name]])
+
+    def rotation(self, name: str) -> Vector:
+        """Orientation of an object, (3, 3)."""
+        return np.array(self.mj_data.xmat[self._body[name]]).reshape(3, 3)
 
     def yaw(self, name: str) -> float:
         """Rotation of an object about the vertical, rad."""
@@ -146,18 +146,73 @@ class TabletopWorld(SingleArmEnv):
         """Cosine of an object's tilt: 1 upright, 0 on its side."""
         return float(self.mj_data.xmat[self._body[name]][8])
 
-    objects = OBJECTS
-    fixtures: tuple[str, ...] = ()
-    regions: tuple[str, ...] = ()
-
-    def rotation(self, name: str) -> Vector:
-        """Orientation of an object, (3, 3)."""
-        return np.array(self.mj_data.xmat[self._body[name]]).reshape(3, 3)
-
     def velocity(self, name: str) -> Vector:
         """Linear and angular velocity of an object, (6,) m/s and rad/s."""
         start = self._free[name][1]
         return np.array(self.mj_data.qvel[start : start + 6])
+
+    def speed(self, name: str) -> float:
+        """Linear speed of an object in m/s."""
+        start = self._free[name][1]
+        return float(np.linalg.norm(self.mj_data.qvel[start : start + 3]))
+
+    def touching(self, first: str, second: str) -> bool:
+        """Whether two things, or one and `left_finger` or `right_finger`, are in contact now."""
+        a, b = self._geoms[first], self._geoms[second]
+        pairs = self.mj_data.contact.geom[: self.mj_data.ncon].tolist()
+        return any((i in a and j in b) or (j in a and i in b) for i, j in pairs)
+
+    def after_step(self) -> None:
+        """Nothing to note: everything is read from MuJoCo."""
+
+    def memory(self) -> dict[str, Any]:
+        """Nothing is remembered beyond MuJoCo's state."""
+        return {}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Nothing to put back."""
+
+    def reward(self, action: Any = None) -> float:
+        """Unused: the task's score lives in the environment."""
+        return 0.0
+
+    @property
+    def mj_model(self) -> Any:
+        """The compiled `mujoco.MjModel`."""
+        return self.sim.model._model
+
+    @property
+    def mj_data(self) -> Any:
+        """Its `mujoco.MjData`."""
+        return self.sim.data._data
+
+
+class TabletopWorld(PandaWorld):
+    """A cube, another one and a bowl; `place` starts an episode."""
+
+    objects = OBJECTS
+    fixtures: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        super().__init__()
+
+    def _make_things(self) -> list[Any]:
+        self.cube = cube_object("cube", CUBE_HALF_M, COLOURS[self.layout.cube])
+        self.distractor = cube_object("distractor", CUBE_HALF_M, COLOURS[self.layout.distractor])
+        self.bowl = bowl_object("bowl", (0.88, 0.86, 0.80, 1.0))
+        return [self.cube, self.distractor, self.bowl]
+
+    def _setup_references(self) -> None:
+        super()._setup_references()
+        model = self.sim.model
+        self._body = {name: int(model.body_name2id(getattr(self, name).root_body)) for name in OBJECTS}
+        self._free = {name: free_joint(self.mj_model, getattr(self, name).joints[0]) for name in OBJECTS}
+        self._geoms = self._finger_geoms()
+        for name in OBJECTS:
+            geoms = getattr(self, name).contact_geoms
+            self._geoms[name] = frozenset(int(model.geom_name2id(geom)) for geom in geoms)
 
     def bounds(self, name: str) -> Vector:
         """The box around an object in its own frame, (2, 3) m."""
@@ -182,27 +237,6 @@ class TabletopWorld(SingleArmEnv):
             raise LookupError(f"this scene judges ('in', 'cube', 'bowl'), not {fact}")
         return predicates.inside(self, "cube", "bowl")
 
-    def after_step(self) -> None:
-        """Nothing to note: everything is read from MuJoCo."""
-
-    def memory(self) -> dict[str, Any]:
-        """Nothing is remembered beyond MuJoCo's state."""
-        return {}
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Nothing to put back."""
-
-    def speed(self, name: str) -> float:
-        """Linear speed of an object in m/s."""
-        start = self._free[name][1]
-        return float(np.linalg.norm(self.mj_data.qvel[start : start + 3]))
-
-    def touching(self, first: str, second: str) -> bool:
-        """Whether two objects, or an object and `left_finger` or `right_finger`, are in contact now."""
-        a, b = self._geoms[first], self._geoms[second]
-        pairs = self.mj_data.contact.geom[: self.mj_data.ncon].tolist()
-        return any((i in a and j in b) or (j in a and i in b) for i, j in pairs)
-
     def place(self, rng: np.random.Generator) -> None:
         """Put the objects where `rng` says, at rest and clear of each other."""
         layout = self.layout
@@ -219,22 +253,8 @@ class TabletopWorld(SingleArmEnv):
             self.mj_data.qpos[q : q + 7] = [*spots[name], TABLE_Z_M + half, math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)]
             self.mj_data.qvel[v : v + 6] = 0.0
 
-    def reward(self, action: Any = None) -> float:
-        """Unused: the task's score lives in the environment."""
-        return 0.0
 
-    @property
-    def mj_model(self) -> Any:
-        """The compiled `mujoco.MjModel`."""
-        return self.sim.model._model
-
-    @property
-    def mj_data(self) -> Any:
-        """Its `mujoco.MjData`."""
-        return self.sim.data._data
-
-
-def _free_joint(model: Any, name: str) -> tuple[int, int]:
+def free_joint(model: Any, name: str) -> tuple[int, int]:
     """Where a free joint's seven positions and six velocities start."""
     joint = model.joint(name).id
     return int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])

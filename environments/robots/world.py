@@ -89,7 +89,7 @@ class Arm(Protocol):
 
     @property
     def rotation(self) -> Vector:
-        """Of the grip site, (3, 3): the second column is the line between the fingers, the third points out."""
+        """Of the grip site, (3, 3): the first column is the line between the fingers, the third points out."""
 
     @property
     def hand_axis_angle(self) -> Vector:
