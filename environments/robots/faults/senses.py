@@ -29,7 +29,7 @@ class Percept:
     instead: dict[str, str] = field(default_factory=dict)
     """Names that the policy takes for others: it looks at the value where it means the key."""
     said_instead: dict[str, str] = field(default_factory=dict)
-    """Names whose words stand for one another in the instruction: the policy is told of the value instead of the key."""
+    """Names whose words change in the instruction: the policy is told of the value instead of the key."""
     shift_m: dict[str, Vector] = field(default_factory=dict)
     """Where the policy sees things beside where they are, (3,) each."""
     frozen: dict[str, list[list[float]]] = field(default_factory=dict)
