@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from agents.gateway.retry import Clock, RetryPolicy
 from agents.gateway.secrets import Mask
@@ -46,8 +46,6 @@ class PolicyClient(ABC):
 
     default_replan: int | None = None
     """Steps that the server itself wants executed of a chunk, where its protocol can say so."""
-    forgets: ClassVar[bool] = False
-    """Whether a policy's memory cannot be told to end by this protocol."""
 
     def __init__(self, options: PolicyOptions, clock: Clock | None = None) -> None:
         self.options = options

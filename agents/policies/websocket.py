@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+import socket
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from agents.errors import AuthenticationFailed, NetworkError, ProviderError, ProviderTimeout, UnusableAnswer
+from agents.gateway.backends import bounded
 from agents.gateway.retry import Clock
 from agents.policies.client import PolicyClient
 from agents.policies.options import PolicyOptions
@@ -107,11 +109,19 @@ class WebSocketClient(PolicyClient):
 
         Raises:
             NetworkError: if the connection has ended.
+            ProviderTimeout: if the server does not read it in time.
         """
         from websockets.exceptions import ConnectionClosed
 
+        connection = self._open()
         try:
-            self._open().send(data)
+            bounded(lambda: connection.send(data), self.options.timeout_s)  # `send` itself would wait for ever
+        except TimeoutError:
+            with contextlib.suppress(OSError):  # lets go of the send that hangs; the close would wait for its lock
+                connection.socket.shutdown(socket.SHUT_RDWR)
+            raise ProviderTimeout(
+                f"{self.options.place} did not read a request within `timeout_s` = {self.options.timeout_s:g} s"
+            ) from None
         except ConnectionClosed as error:
             raise self._lost(error) from None
         except OSError as error:

@@ -15,7 +15,7 @@ from agents.policies import wire
 from agents.policies.agent import PolicyAgent
 from agents.policies.options import PolicyOptions
 from environments import ActionSpace
-from tests.fakes.policy_servers import OpenPi, OpenVLA, RoboArena, VlaEval, rows
+from tests.fakes.policy_servers import Deaf, OpenPi, OpenVLA, RoboArena, VlaEval, rows
 from tests.fakes.policy_world import TASK, ArmWorld, brief
 
 USUAL = {"timeout_s": 20, "retries": 2}
@@ -215,6 +215,14 @@ def test_a_connection_lost_before_the_first_action_has_lost_nothing(world: ArmWo
         assert len(steps(player(server, "vla-eval"), world, 3)) == 3
     kinds = [request["type"] for request in server.seen]
     assert kinds == ["hello", "episode_start", "observation"] * 2
+
+
+def test_a_server_that_reads_nothing_is_given_up_on(world: ArmWorld) -> None:
+    with (
+        Deaf() as server,
+        pytest.raises(errors.ProviderTimeout, match=r"did not read a request within `timeout_s` = 1 s"),
+    ):
+        steps(player(server, "openpi", timeout_s=1, image_size=1024), world, 1)
 
 
 def test_a_late_answer_is_not_taken_for_the_next_one(world: ArmWorld) -> None:

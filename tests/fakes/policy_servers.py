@@ -13,6 +13,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import re
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ import msgpack
 import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
+from websockets.utils import accept_key
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "policy.py", line 7, in infer\nRuntimeError: \x1b[31mno memory'
 TOO_MUCH = 33 * 2**20
@@ -283,6 +286,36 @@ class VlaEval(_WebSocket):
     def _say(connection: ServerConnection, kind: str, payload: Any, seq: int) -> None:
         message = {"type": kind, "payload": payload, "seq": seq, "timestamp": time.time()}
         connection.send(msgpack.packb(message, default=_vla_eval))
+
+
+class Deaf:
+    """Shakes hands as openpi's server does, speaks first, and then reads nothing ever again."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.url = f"ws://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._held: list[socket.socket] = []
+        threading.Thread(target=self._shake_hands, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for held in (*self._held, self._listener):
+            held.close()
+
+    def _shake_hands(self) -> None:
+        line, _ = self._listener.accept()
+        self._held.append(line)
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += line.recv(1)
+        key = re.search(rb"Sec-WebSocket-Key: (\S+)", head)
+        assert key is not None
+        accept = accept_key(key[1].decode())
+        upgrade = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        line.sendall(f"{upgrade}Sec-WebSocket-Accept: {accept}\r\n\r\n".encode() + b"\x82\x01\x80")  # an empty map
 
 
 class OpenVLA:
