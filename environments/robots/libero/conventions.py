@@ -41,6 +41,9 @@ class Convention:
     seed_per_episode: bool
     """True: the generator is seeded with `seed` + episode before each reset. False: it is seeded once for a task,
     and episode k is the (k+1)-th reset after that."""
+    loads: int
+    """How often the scene has been loaded before the first episode's own reset: once by building the environment, and
+    once more where a harness resets a new environment before it begins. LIBERO's draws depend on it, see `world`."""
     max_steps: Mapping[Suite, int]
     episodes_per_task: int
     rotate: bool
@@ -51,9 +54,9 @@ class Convention:
 
 CONVENTIONS: Mapping[ConventionName, Convention] = MappingProxyType(
     {
-        "openpi": Convention("openpi", 7, False, MAX_STEPS, 50, True, 224),
-        "openvla": Convention("openvla", 0, False, MAX_STEPS, 50, True, 224),
-        "lerobot": Convention("lerobot", 1000, True, MappingProxyType({**MAX_STEPS, "spatial": 280}), 10, True, 256),
+        "openpi": Convention("openpi", 7, False, 1, MAX_STEPS, 50, True, 224),
+        "openvla": Convention("openvla", 0, False, 1, MAX_STEPS, 50, True, 224),
+        "lerobot": Convention("lerobot", 1000, True, 2, MappingProxyType({**MAX_STEPS, "spatial": 280}), 10, True, 256),
     }
 )
 """By name."""

@@ -104,10 +104,8 @@ class LiberoWorld:
         with borrowed_generator() as seed:
             if not befores:
                 seed(self.convention.seed)
-                befores.append((np.random.get_state(), 1))
-            for number in range(
-                min(episode, len(befores) - 1), episode + 1
-            ):  # with the draws of the episodes before it
+                befores.append((np.random.get_state(), self.convention.loads))
+            for number in range(min(episode, len(befores) - 1), episode + 1):  # with the draws of those before it
                 stream, loads = befores[number]
                 if self.convention.seed_per_episode:
                     seed(self.convention.seed + number)
