@@ -34,6 +34,8 @@ EMPTY_M = 0.004
 """A closed hand that is narrower than this holds nothing."""
 REACH_M = 0.80
 """Horizontally from the robot's base: farther than this the Panda cannot point its hand down."""
+PUSH_AHEAD_M = 0.03
+"""Where a pushing hand aims, ahead of itself: about 10 N at the most, and 10 cm/s."""
 PUSH_GAP_M = 0.035
 """Room between a thing and the closed hand that comes down behind it."""
 WAYS: Mapping[Direction, tuple[float, float]] = {
@@ -276,26 +278,33 @@ class ObjectSkills(Skills):
         spread = corners @ rotation.T
         behind = start - way * (float((-spread @ way).max()) + PUSH_GAP_M)
         bottom, top = float(start[2] + spread[:, 2].min()), float(start[2] + spread[:, 2].max())
-        height = bottom + min(0.02, (top - bottom) / 2 + 0.008)
+        height = bottom + min(0.02, 0.006 + (top - bottom) / 4)  # the tips reach 8 mm below the grip site
         goal = at(behind + way * (PUSH_GAP_M - 0.01 + skill.cm / 100), height)
         if problem := self._outside(goal) or self._outside(at(behind, height)):
             return problem
         above = max(top, float(self._arm.position[2])) + 0.06
-        legs = [at(self._arm.position, above), at(behind, above), at(behind, height), goal]
-        legs.append(at(goal, above))
-        steps = 0
-        for leg in legs:
-            while steps < PUSH_STEPS and np.linalg.norm(leg - self._arm.position) > 0.008:
-                step = leg - self._arm.position
-                reach = float(np.linalg.norm(step))
-                # Slowly, or what is pushed runs ahead.
-                limit = 0.02 if leg is goal else 0.05
-                self._do(Aim("push", self._arm.position + step * min(1.0, limit / reach), 0.0, CLOSE))
-                steps += 1
+        self._go(at(self._arm.position, above), at(behind, above), at(behind, height))
+        for _ in range(PUSH_STEPS):
+            if float((self._world.position(name) - start) @ way) > skill.cm / 100 - 0.005:
+                break
+            gone = float((self._arm.position - behind) @ way)
+            if gone > PUSH_GAP_M + skill.cm / 100 + 0.01:
+                break  # it has slipped off to a side
+            # Always a little ahead, on the line and low: what resists pushes the hand up.
+            self._do(Aim("push", at(behind + way * (gone + PUSH_AHEAD_M), height - 0.005), 0.0, CLOSE))
+        self._go(at(self._arm.position, above))
         moved = float((self._world.position(name) - start) @ way)
         if moved < 0.25 * skill.cm / 100:
             return f"the {skill.object} hardly moved"
         return None
+
+    def _go(self, *places: Vector) -> None:
+        """The closed hand, from place to place."""
+        for place in places:
+            for _ in range(PUSH_STEPS // 4):
+                if np.linalg.norm(place - self._arm.position) < 0.008:
+                    break
+                self._do(Aim("approach", place, 0.0, CLOSE))
 
     # --- what they have in common ------------------------------------------------------------------------------------
 
