@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from environments.registry import register
+from environments.robots.suite import tasks as _suite  # noqa: F401  # the other tabletop tasks
 from environments.task import ActionSpace, Milestone, Task
 
 register(

@@ -34,7 +34,7 @@ from environments.robots.tabletop import TABLE_Z_M, PandaWorld, free_joint  # no
 from environments.robots.world import Vector  # noqa: E402
 
 AGENTVIEW_POS_M, AGENTVIEW_TARGET_M, AGENTVIEW_FOVY_DEG = (0.86, 0.0, 1.62), (-0.04, 0.0, 0.86), 36.0
-PLACEMENT_TRIES = 5_000
+PLACEMENT_TRIES, SPOT_TRIES = 1_000, 30
 OPEN_PART, CLOSED_PART = 0.75, 0.08
 """A drawer is open, a knob on, beyond the first part of its way; closed, or off, below the second."""
 ON_GAP_M = (-0.012, 0.022)
@@ -97,6 +97,10 @@ HIDDEN_M = (0.22, 0.055)
 """A thing is hidden by a tall one that stands less than this far before it (+x) and to its side."""
 GAP_M = 0.055
 """Between the clear circles of two things: an open hand's finger goes in."""
+BESIDE_M = 0.01
+"""The same between things that are meant to be close."""
+ON_TOP_M = 0.03
+"""A thing that is placed this close to the middle of another one stands on it."""
 
 
 class SuiteWorld(PandaWorld):
@@ -274,31 +278,49 @@ class SuiteWorld(PandaWorld):
             self.mj_model.geom_rgba[self._burner] = colour
 
     def _draw(self, rng: np.random.Generator) -> dict[str, Vector] | None:
-        """One try: a spot for each thing, (3,) m, or None if two are too close."""
+        """One try: a spot for each thing, (3,) m, or None if one of them found no room."""
         spots: dict[str, Vector] = {}
-        taken: list[tuple[str, Vector, float]] = []
         for thing in self.things:
-            spot = np.array([rng.uniform(*thing.x), rng.uniform(*thing.y), TABLE_Z_M])
-            if thing.near:
-                anchor = spots[thing.near]
-                if thing.towards:
-                    anchor = (anchor + spots[thing.towards]) / 2
-                spot[:2] += anchor[:2]
-            on_top = thing.near and not thing.towards and max(map(abs, (*thing.x, *thing.y))) < 0.03
-            if on_top:
-                spot[2] += dict(REGIONS[self._thing(thing.near).kind])["{name}"].at[2] + 0.001
-            radius = thing.clear_m or KINDS[thing.kind].clear_m
-            for name, other, room in taken:
-                if on_top and name == thing.near:
-                    continue
-                beside = name in (thing.near, thing.towards) or thing.fixed
-                if np.linalg.norm((spot - other)[:2]) < radius + room + (0.01 if beside else GAP_M):
-                    return None
-                if self._hides(thing, spot, other) or self._hides(self._thing(name), other, spot):
-                    return None
-            spots[thing.name] = spot
-            taken.append((thing.name, spot, radius))
+            for _ in range(SPOT_TRIES):
+                spot = self._draw_spot(rng, thing, spots)
+                if self._has_room(thing, spot, spots):
+                    spots[thing.name] = spot
+                    break
+            else:
+                return None
         return spots
+
+    def _draw_spot(self, rng: np.random.Generator, thing: Thing, spots: Mapping[str, Vector]) -> Vector:
+        spot = np.array([rng.uniform(*thing.x), rng.uniform(*thing.y), TABLE_Z_M])
+        if thing.near:
+            anchor = spots[thing.near]
+            if thing.towards:
+                anchor = (anchor + spots[thing.towards]) / 2
+            spot[:2] += anchor[:2]
+        if self._on_top(thing):
+            spot[2] += dict(REGIONS[self._thing(thing.near).kind])["{name}"].at[2] + 0.001
+        return spot
+
+    def _has_room(self, thing: Thing, spot: Vector, spots: Mapping[str, Vector]) -> bool:
+        for name, other in spots.items():
+            if name == thing.near and self._on_top(thing):
+                continue
+            neighbour = self._thing(name)
+            close = name in (thing.near, thing.towards) or thing.fixed
+            needed = self._clear(thing) + self._clear(neighbour) + (BESIDE_M if close else GAP_M)
+            if np.linalg.norm((spot - other)[:2]) < needed:
+                return False
+            if self._hides(thing, spot, other) or self._hides(neighbour, other, spot):
+                return False
+        return True
+
+    @staticmethod
+    def _on_top(thing: Thing) -> bool:
+        return bool(thing.near) and not thing.towards and max(map(abs, (*thing.x, *thing.y))) < ON_TOP_M
+
+    @staticmethod
+    def _clear(thing: Thing) -> float:
+        return thing.clear_m or KINDS[thing.kind].clear_m
 
     def _thing(self, name: str) -> Thing:
         return next(thing for thing in self.things if thing.name == name)
