@@ -7,6 +7,7 @@ from typing import Any
 
 from environments.registry import register
 from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, Suite
+from environments.robots.libero.expertise import expert_manages
 from environments.robots.libero.goals import sub_goals
 from environments.robots.libero.suites import Fact, facts
 from environments.task import NO_EXPERT, ActionSpace, Task
@@ -27,7 +28,8 @@ def task(fact: Fact, **params: Any) -> Task:
     results are compared by id. Register such a task to use it in an experiment.
     """
     convention = CONVENTIONS[params.get("convention", "openpi")]
-    label = "-".join(str(value).replace("_", "-").lower() for _, value in sorted(params.items()))
+    told = sorted((name, str(value)) for name, value in params.items() if name != "assets")  # a folder is no result
+    label = "-".join(value.replace("_", "-").lower() for _, value in told)
     return Task(
         id=f"libero/{fact.suite}/{fact.number}-{label + '-' if label else ''}v1",
         title=f"{_TITLES[fact.suite]} {fact.number}: {fact.instruction}",
@@ -40,7 +42,7 @@ def task(fact: Fact, **params: Any) -> Task:
         public_seeds=tuple(range(INIT_STATES)),
         category=f"libero-{fact.suite}",
         tier="hard" if fact.suite == "10" else "medium",
-        tags=("robot", "panda", "language", "libero", NO_EXPERT),
+        tags=("robot", "panda", "language", "libero", *(() if expert_manages(fact) else (NO_EXPERT,))),
         extra="libero",
     )
 
