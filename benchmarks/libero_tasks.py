@@ -16,7 +16,7 @@ policies are compared on):
     step          milliseconds of a core in a control step that nobody looks at: ours, physics alone (25 substeps and
                   nothing else), and the benchmark's own environment without pictures (of two tasks in each suite)
 
-A task that falls short is named at the end, and the exit status is 1. Every task runs in processes of its own.
+A task that falls short is named at the end, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,8 @@ SIZE = 64
 """Edge of the compared pictures, in pixels."""
 STEPS, AHEAD = 60, 5
 """Steps of the played episode, and steps played on after a rollback."""
+LOOK_EVERY = 10
+"""Every so many steps the pictures are compared with the benchmark's own."""
 POINTS = tuple(range(0, STEPS - AHEAD + 1, AHEAD))
 """Where it is rolled back to: twelve points."""
 EPISODE, OTHER = 0, 17
@@ -192,7 +193,7 @@ def compared(env: Any, fact: suites.Fact, actions: list[list[float]], folder: Pa
             arm.step(action)
         mujoco.mj_getState(world.mj_model, world.mj_data, state, spec)
         same += int(np.array_equal(state, own["0.states"][number]) and world.success == own["0.goals"][number])
-        if number % 10 == 0:
+        if number % LOOK_EVERY == 0:
             for key, camera in (("agentview", "agentview"), ("wrist", "robot0_eye_in_hand")):
                 picture = own[f"0.{camera}_image"][number][::-1, ::-1]
                 frames += int(np.array_equal(view.picture(arm.sampled, key), picture))
@@ -201,7 +202,7 @@ def compared(env: Any, fact: suites.Fact, actions: list[list[float]], folder: Pa
     return same, len(steps) + 1, frames, looked, 1000 * float(own.get("plain_s", np.nan))
 
 
-def check(task_id: str) -> Row:
+def check(task_id: str, partner: Partner) -> Row:
     """Everything about one task."""
     from environments.robots._robosuite import mujoco
 
@@ -239,17 +240,10 @@ def check(task_id: str) -> Row:
     anew = make(task_id)
     good += attempt("in an environment built anew", lambda at: played_on(anew, snapshots[at], ahead(at)))
     anew.close()
+    job = {str(at): [snapshots[at].hex(), ahead(at)] for at in POINTS}
+    elsewhere = partner.ask({"task": task_id, "snapshots": job})
+    good += attempt("in another process", lambda at: elsewhere[str(at)])
     with tempfile.TemporaryDirectory() as folder:
-        job = {str(at): [snapshots[at].hex(), ahead(at)] for at in POINTS}
-        path = Path(folder, "job.json")
-        path.write_text(json.dumps(job))
-        done = subprocess.run(
-            [sys.executable, __file__, "--replay", task_id, str(path)], text=True, capture_output=True
-        )
-        elsewhere = json.loads(done.stdout) if done.returncode == 0 else {}
-        if not elsewhere:
-            problems.append(f"the other process failed: {done.stderr[-300:]}")
-        good += attempt("in another process", lambda at: elsewhere.get(str(at)))
         same, same_of, frames, frames_of, own_ms = compared(env, fact, actions, Path(folder))
     if same < same_of or frames < frames_of:
         problems.append(f"{same_of - same} states and {frames_of - frames} frames differ from the benchmark's own")
@@ -278,13 +272,41 @@ def check(task_id: str) -> Row:
     )  # fmt: skip
 
 
-def replay(task_id: str, path: Path) -> dict[str, list[list[str]]]:
-    """In another process: restore and play on."""
-    env = make(task_id)
-    return {
-        at: played_on(env, bytes.fromhex(snapshot), actions)
-        for at, (snapshot, actions) in json.loads(path.read_text()).items()
-    }
+class Partner:
+    """Another process, which restores and plays on what it is told."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--partner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, job: dict[str, Any]) -> dict[str, list[list[str]]]:
+        """What it finds for each snapshot."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        reply = self._process.stdout.readline()
+        if not reply:
+            raise SystemExit("the other process died")
+        found: dict[str, list[list[str]]] = json.loads(reply)
+        return found
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def serve() -> None:
+    """Be that process."""
+    for request in sys.stdin:
+        job = json.loads(request)
+        env = make(job["task"])
+        found = {
+            at: played_on(env, bytes.fromhex(snapshot), actions) for at, (snapshot, actions) in job["snapshots"].items()
+        }
+        env.close()
+        print(json.dumps(found), flush=True)
 
 
 HEADER = (
@@ -323,44 +345,29 @@ def summary(rows: list[Row]) -> str:
     )
 
 
-def run(task: str) -> tuple[str, subprocess.CompletedProcess[str]]:
-    """Check a task in a process of its own."""
-    return task, subprocess.run(
-        [sys.executable, __file__, "--check", task], text=True, capture_output=True, check=False
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="libero/*", help="glob of task ids, among the four suites")
-    parser.add_argument("--jobs", type=int, default=1, help="tasks checked at the same time")
     parser.add_argument("--json", type=Path, help="write the rows here")
     parser.add_argument("--markdown", type=Path, help="write the table here")
-    parser.add_argument("--check", metavar="TASK", help=argparse.SUPPRESS)
-    parser.add_argument("--replay", nargs=2, metavar=("TASK", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--partner", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.replay:
-        print(json.dumps(replay(arguments.replay[0], Path(arguments.replay[1]))))
-        return
-    if arguments.check:
-        print(json.dumps(dataclasses.asdict(check(arguments.check))))
+    if arguments.partner:
+        serve()
         return
     if problems := loading.problems():
         raise SystemExit("\n".join(problems))
     tasks = [task.id for suite in SUITES for task in environments.match(f"libero/{suite}/*")]
     rows, failures = [], []
     print(HEADER, flush=True)
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for task, done in pool.map(run, fnmatch.filter(tasks, arguments.only)):
-            if done.returncode:
-                failures.append(f"{task}: {done.stderr[-2000:]}")
-                print(f"| {task} | failed |", flush=True)
-                continue
-            rows.append(Row(**json.loads(done.stdout)))
-            failures += [f"{task}: {problem}" for problem in rows[-1].problems]
-            print(line(rows[-1]), flush=True)
-            if arguments.json:
-                arguments.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
+    partner = Partner()
+    for task in fnmatch.filter(tasks, arguments.only):
+        rows.append(check(task, partner))
+        failures += [f"{task}: {problem}" for problem in rows[-1].problems]
+        print(line(rows[-1]), flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
+    partner.close()
     print(summary(rows))
     held = sum(row.grasped for row in rows)
     print(f"\nIn {held} of {len(rows)} episodes both fingers held something at one of the points.")

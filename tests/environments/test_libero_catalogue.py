@@ -12,7 +12,7 @@ import environments
 from environments.errors import MissingBenchmark
 from environments.robots.libero import loading
 from environments.robots.libero.conventions import CONVENTIONS, MAX_STEPS
-from environments.robots.libero.goals import words
+from environments.robots.libero.goals import as_said, words
 from environments.robots.libero.suites import fact, facts, instruction
 from environments.robots.libero.tasks import variant
 
@@ -59,6 +59,19 @@ def test_instructions_are_made_from_names_as_the_benchmark_does() -> None:
     assert instruction("KITCHEN_SCENE10_close_the_top_drawer_of_the_cabinet") == "close the top drawer of the cabinet"
     assert instruction("open_the_middle_drawer_of_the_cabinet") == "open the middle drawer of the cabinet"
     assert all(known.instruction == instruction(known.name) for known in facts())
+
+
+@pytest.mark.parametrize(
+    ("name", "instruction", "said"),
+    [
+        ("akita_black_bowl_1", "put the bowl on the plate", "bowl"),
+        ("akita_black_bowl_2", "put the middle black bowl on the plate", "black bowl"),
+        ("white_cabinet_1_bottom_region", "close the bottom drawer of the cabinet", "bottom drawer"),
+        ("cookies_1", "put the bowl on the plate", "cookies"),
+    ],
+)
+def test_things_are_called_as_the_instruction_does(name: str, instruction: str, said: str) -> None:
+    assert as_said(name, instruction) == said
 
 
 def test_an_unknown_task_is_refused() -> None:

@@ -223,3 +223,15 @@ def test_faults_reach_the_arm(drawer: Any) -> None:
         drawer.step([0.0] * 6 + [1.0])
     assert drawer.fault_truth()["onset_step"] == 1
     assert drawer.telemetry()["gripper_command"] == 1.0
+
+
+@pytest.mark.gl
+def test_a_shifted_camera_and_a_wrong_noun_reach_the_policy_alone(stove: Any) -> None:
+    """What a policy is shown under a fault differs; what is recorded does not."""
+    stove.reset(seed=1)
+    straight = stove.render()
+    beside = stove._picture_from_beside("agentview", np.array([0.0, 0.03, 0.0]))
+    assert not np.array_equal(straight, beside)
+    assert np.array_equal(straight, stove.render()), "the camera is back"
+    assert stove.focus() == (None, None), "a knob is no object"
+    assert stove.called("flat_stove_1") == "stove"

@@ -13,10 +13,12 @@ from environments.errors import NoExpert
 from environments.robots.libero import suites
 from environments.robots.libero.arm import LiberoArm, Sample
 from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, ConventionName
+from environments.robots.libero.goals import as_said
 from environments.robots.libero.progress import LiberoProgress
 from environments.robots.libero.view import View
 from environments.robots.libero.world import LiberoWorld
 from environments.robots.robot_env import CAMERAS, RobotEnv
+from environments.robots.world import Vector
 from environments.task import ActionSpace, Task
 
 REACHABLE_M = ((-0.45, -0.5, -0.4), (0.35, 0.5, 0.3))
@@ -43,6 +45,7 @@ class LiberoEnv(RobotEnv):
     reset_options: ClassVar[frozenset[str]] = frozenset({"fault", "init_state"})
     world: LiberoWorld
     arm: LiberoArm
+    progress: LiberoProgress
 
     def __init__(
         self,
@@ -135,6 +138,15 @@ class LiberoEnv(RobotEnv):
         self._view.close()
         super().close()
 
+    def focus(self) -> tuple[str | None, str | None]:
+        """Privileged: what the first open sub-goal is to move, and where to; for a door, drawer or knob neither."""
+        goal = self.progress.open_goal()
+        return (None, None) if goal is None or goal.kind == "turn" else (goal.thing, goal.place)
+
+    def called(self, name: str) -> str:
+        """What the instruction calls an object, a fixture or a region."""
+        return as_said(name, self.task.goal)
+
     def aim(self) -> NoReturn:
         """There is no scripted expert yet.
 
@@ -151,6 +163,9 @@ class LiberoEnv(RobotEnv):
 
     def _picture(self, key: str) -> Frame:
         return self._sampled_picture(self.arm.sampled, key)
+
+    def _picture_from_beside(self, key: str, shift_m: Vector) -> Frame:
+        return self._view.picture(self.arm.sampled, key, shift_m)
 
     def _sampled_picture(self, sample: Sample, key: str) -> Frame:
         return self._view.picture(sample, key)

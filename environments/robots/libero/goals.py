@@ -77,6 +77,17 @@ def words(name: str) -> str:
     return _REGIONS[region].format(owner=owner) if region else owner
 
 
+def as_said(name: str, instruction: str) -> str:
+    """The longest part of a thing's name that an instruction uses ("bowl" of "black bowl"), or else the whole name."""
+    whole, small = words(name).split(), {"of", "the"}
+    for length in range(len(whole), 0, -1):
+        for start in range(len(whole) - length, -1, -1):  # the last words first: they are the noun
+            part = whole[start : start + length]
+            if not {part[0], part[-1]} & small and f" {' '.join(part)} " in f" {instruction} ":
+                return " ".join(part)
+    return " ".join(whole)
+
+
 @dataclass(frozen=True, slots=True)
 class SubGoal:
     """One predicate of a goal, with its milestones."""

@@ -70,12 +70,20 @@ class LiberoProgress:
         """Whether the benchmark's own goal check held when it looked last."""
         return self._world.success
 
+    def open_goal(self) -> SubGoal | None:
+        """The first sub-goal that does not hold, or None."""
+        part = self._open()
+        return None if part is None else part.goal
+
+    def _open(self) -> Part | None:
+        return next((p for p, held in zip(self.parts, self._world.goal_holds, strict=True) if not held), None)
+
     def stage(self) -> str:
         """What the first open sub-goal is about now: reach, grasp, lift, transport, lower; release when none is open.
 
         For what is pushed, slid or turned: reach, grasp once it is reached, transport once it moves at a touch.
         """
-        part = next((p for p, held in zip(self.parts, self._world.goal_holds, strict=True) if not held), None)
+        part = self._open()
         if part is None:
             return "release"
         now = part.holds(self._arm.position)

@@ -16,6 +16,7 @@ from environments.robots._robosuite import mujoco
 from environments.robots.libero.arm import Sample
 from environments.robots.libero.world import LiberoWorld
 from environments.robots.rendering import Camera, Quality
+from environments.robots.world import Vector
 
 CAMERAS: Mapping[str, str] = MappingProxyType({"agentview": "agentview", "wrist": "robot0_eye_in_hand"})
 """Observation key and MuJoCo camera."""
@@ -38,8 +39,8 @@ class View:
         self._camera: Camera | None = None
         self._scratch = mujoco.MjData(world.mj_model)
 
-    def picture(self, sample: Sample, key: str) -> Frame:
-        """What a camera saw at the sample's moment, (size, size, 3) uint8.
+    def picture(self, sample: Sample, key: str, shift_m: Vector | None = None) -> Frame:
+        """What a camera saw at the sample's moment, (size, size, 3) uint8; with `shift_m`, (3,), from beside its place.
 
         Raises:
             RenderError: if there is no usable OpenGL.
@@ -51,6 +52,8 @@ class View:
         mujoco.mj_kinematics(model, scratch)
         mujoco.mj_comPos(model, scratch)
         mujoco.mj_camlight(model, scratch)
+        if shift_m is not None:
+            scratch.cam_xpos[model.camera(CAMERAS[key]).id] += shift_m
         opacity = model.site_rgba[self._world.indicators, 3].copy()
         model.site_rgba[self._world.indicators, 3] = sample.indicators
         try:
