@@ -77,13 +77,11 @@ def episode(task_id: str) -> Episode:
     return Episode(snapshots, actions, hashes, truths, sorted({point for point in wanted if point < last}))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _closing() -> Any:
-    yield
-    for task_id in TASKS:
-        world(task_id).close()
-    world.cache_clear()
-    episode.cache_clear()
+@pytest.fixture(scope="module", params=TASKS)
+def task_id(request: Any) -> Any:
+    """Of the module's scope: all tests of one task come one after the other, and its model is compiled once."""
+    yield request.param
+    world(request.param).close()
 
 
 def replays_exactly(env: Any, played: Episode) -> None:
@@ -96,7 +94,6 @@ def replays_exactly(env: Any, played: Episode) -> None:
             assert [env.score(), sorted(env.milestones())] == played.truths[step]
 
 
-@pytest.mark.parametrize("task_id", TASKS)
 def test_a_rollback_is_exact_after_a_soft_reset(task_id: str) -> None:
     """From ten points and more, mid-grasp among them, on a world that has meanwhile played another seed."""
     played = episode(task_id)
@@ -109,7 +106,6 @@ def test_a_rollback_is_exact_after_a_soft_reset(task_id: str) -> None:
     replays_exactly(env, played)
 
 
-@pytest.mark.parametrize("task_id", TASKS)
 def test_a_rollback_is_exact_after_a_hard_reset(task_id: str) -> None:
     """On a world that was built anew and has not even begun an episode."""
     fresh = environments.make(task_id, "native")
@@ -132,12 +128,10 @@ def test_a_rollback_is_exact_in_another_process() -> None:
             assert (digest, truth) == (played.hashes[at + AHEAD - 1], played.truths[at + AHEAD - 1]), (task_id, at)
 
 
-@pytest.mark.parametrize("task_id", TASKS)
 def test_a_snapshot_is_small(task_id: str) -> None:
     assert max(map(len, episode(task_id).snapshots)) < 8_000
 
 
-@pytest.mark.parametrize("task_id", TASKS)
 def test_the_same_seed_is_the_same_episode_and_another_seed_another(task_id: str) -> None:
     env = world(task_id)
     env.reset(seed=3)
