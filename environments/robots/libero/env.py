@@ -33,9 +33,10 @@ class LiberoEnv(RobotEnv):
     Observation: see `RobotEnv`. Pictures and state are what the benchmark's own environment returns
     after the same actions; it samples them within the step, so they are 2 to 4 ms old (see `arm`).
 
-    The benchmark's raw pictures have their first row at the bottom; `published` ones are those turned
-    by 180 degrees, as policies are fed, which makes them upright and mirrored. `upright` ones are not
-    mirrored: the robot's left is right in `agentview`, as the semantic actions say.
+    The benchmark's raw pictures have their first row at the bottom. `upright` ones, the default here as
+    in every robot task, have it at the top: the robot's left is right in `agentview`. `published` ones
+    are the raw ones turned by 180 degrees, as policies are fed, which is upright and mirrored. The
+    policy agents do that to upright ones themselves (their option `orientation: mirror`), to the same bits.
 
     Episode k (the seed of `reset`) begins from the published initial state k mod 50 after the ten
     settle steps. Success is the benchmark's own, and ends the episode.
@@ -57,7 +58,7 @@ class LiberoEnv(RobotEnv):
         convention: ConventionName = "openpi",
         size: int = 256,
         quality: Literal["reference", "fast"] = "reference",
-        orientation: Orientation | None = None,
+        orientation: Orientation = "upright",
         assets: str | None = None,
     ) -> None:
         """Build the world, in one to two seconds.
@@ -70,7 +71,7 @@ class LiberoEnv(RobotEnv):
             convention: whose harness is followed, see `conventions`.
             size: edge of the pictures, in pixels; all harnesses render 256.
             quality: `reference` is the benchmark's own, `fast` has no shadows and no multisampling.
-            orientation: of the pictures; by default `published` for native and `upright` for semantic actions.
+            orientation: of the pictures, see above; `published` is for a policy that takes observations as they are.
             assets: folder with the benchmark's assets; by default see `loading.assets_folder`.
 
         Raises:
@@ -81,11 +82,10 @@ class LiberoEnv(RobotEnv):
         for name, value, known in (
             ("convention", convention, tuple(CONVENTIONS)),
             ("quality", quality, ("reference", "fast")),
-            ("orientation", orientation, (None, "published", "upright")),
+            ("orientation", orientation, ("published", "upright")),
         ):
             if value not in known:
                 raise ValueError(f"{task.id}: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
-        orientation = orientation or ("published" if space == ActionSpace.NATIVE else "upright")
         world = LiberoWorld(suites.fact(suite, number), assets=assets, convention=convention)
         arm = LiberoArm(world)
         at = arm.position
