@@ -75,6 +75,11 @@ class PolicyAgent(Agent):
         """It plays the native space of robot tasks, and needs the packages of its protocol."""
         if space != ActionSpace.NATIVE or not task.id.startswith(_FAMILIES):
             return f"agent {self.name!r} plays the native space of robot tasks, not the {space} space of {task.id}"
+        if task.params.get("orientation") == "published" and self._conventions.orientation != "upright":
+            return (
+                f"the pictures of {task.id} are mirrored already (`orientation: published`), and agent"
+                f" {self.name!r} would turn them again ({self._conventions.orientation}); set the agent's `orientation: upright`"
+            )
         return missing_packages(self.options.protocol)
 
     def reset(self, briefing: Briefing) -> None:

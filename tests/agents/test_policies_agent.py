@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from typing import Any
@@ -208,6 +209,13 @@ def test_it_plays_robots_natively_and_says_what_is_missing(
     assert "needs msgpack, not installed; install with: pip install 'rewind-arena[policies]'" in agent.unfit(
         TASK, ActionSpace.NATIVE
     )
+
+
+def test_pictures_that_are_mirrored_already_are_not_mirrored_again() -> None:
+    """LIBERO's tasks may be had with their pictures as published."""
+    task = dataclasses.replace(TASK, id="libero/spatial/0-published-v1", params={"orientation": "published"})
+    assert "set the agent's `orientation: upright`" in player("ws://h:1").unfit(task, ActionSpace.NATIVE)
+    assert player("ws://h:1", orientation="upright").unfit(task, ActionSpace.NATIVE) is None
 
 
 @pytest.mark.skipif(importlib.util.find_spec("lerobot") is not None, reason="LeRobot is installed here")
