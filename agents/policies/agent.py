@@ -78,7 +78,8 @@ class PolicyAgent(Agent):
         if task.params.get("orientation") == "published" and self._conventions.orientation != "upright":
             return (
                 f"the pictures of {task.id} are mirrored already (`orientation: published`), and agent"
-                f" {self.name!r} would turn them again ({self._conventions.orientation}); set the agent's `orientation: upright`"
+                f" {self.name!r} would turn them again; set the agent's"
+                " `orientation: upright`"
             )
         return missing_packages(self.options.protocol)
 
