@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from environments.errors import NoExpert
 from environments.robots.libero import suites
 from environments.robots.libero.arm import LiberoArm, Sample
 from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, ConventionName
+from environments.robots.libero.expert import LiberoPlan
 from environments.robots.libero.goals import as_said
 from environments.robots.libero.progress import LiberoProgress
 from environments.robots.libero.view import View
 from environments.robots.libero.world import LiberoWorld
+from environments.robots.motion import Aim
 from environments.robots.robot_env import CAMERAS, RobotEnv
 from environments.robots.world import Vector
-from environments.task import ActionSpace, Task
+from environments.task import NO_EXPERT, ActionSpace, Task
 
 REACHABLE_M = ((-0.45, -0.5, -0.4), (0.35, 0.5, 0.3))
 """Where the grip site may be sent by a skill, from where a reset puts it: lowest and highest x, y, z."""
@@ -103,6 +105,7 @@ class LiberoEnv(RobotEnv):
         )
         self._view = View(world, size, quality, turned=orientation == "published")
         self._seed: int | None = None
+        self._plan: LiberoPlan | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Views, dict[str, Any]]:
         """Start an episode as the published harnesses do: reset, initial state, ten settle steps.
@@ -147,13 +150,17 @@ class LiberoEnv(RobotEnv):
         """What the instruction calls an object, a fixture or a region."""
         return as_said(name, self.task.goal)
 
-    def aim(self) -> NoReturn:
-        """There is no scripted expert yet.
+    def aim(self) -> Aim:
+        """Where an expert that sees everything and keeps no memory sends the hand now; see `expert`.
 
         Raises:
-            NoExpert: always.
+            NoExpert: for a task that its scripted expert does not manage.
         """
-        raise NoExpert(f"{self.task.id} has no scripted expert")
+        if NO_EXPERT in self.task.tags:
+            raise NoExpert(f"{self.task.id} has no scripted expert")
+        if self._plan is None:
+            self._plan = LiberoPlan(self.world, self.arm)
+        return self._plan.aim()
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         number = episode if self._seed is None else self._seed

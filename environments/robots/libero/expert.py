@@ -1,0 +1,227 @@
+"""The scripted expert for LIBERO: from a task's goal to the next aim of the hand, from privileged state alone.
+
+It keeps no memory: which sub-goal is due and what the hand does for it follow from where things are now, so
+it recovers from a drop, a push, another player's moves, or a rollback. How a hand takes, brings and leaves
+things is `environments.robots.manipulation`'s; here is what LIBERO's things and places ask for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from environments.robots import manipulation as m
+from environments.robots.libero.expert_shapes import Shapes
+from environments.robots.libero.suites import Fact
+from environments.robots.libero.world import LiberoWorld
+from environments.robots.motion import CLOSE, Aim, at
+from environments.robots.world import Arm, Vector
+
+RIM_DEPTH_M = {
+    "akita_black_bowl": 0.022,
+    "plate": 0.012,
+    "white_bowl": 0.022,
+    "glazed_rim_porcelain_ramekin": 0.02,
+    "porcelain_mug": 0.03,
+    "red_coffee_mug": 0.03,
+    "white_yellow_mug": 0.03,
+}
+"""What is taken by its rim, and how far below it; everything else is taken across its narrower side."""
+RIM_WALL_M = 0.004
+"""The middle of a rim is this far inside the widest radius."""
+RIM_SIDES = 16
+DEPTH_M = 0.030
+"""How far the grip site goes below the top of what is taken across."""
+FLOOR_M = 0.014
+"""The grip site stays this far above what a thing stands on."""
+CARRY_M = 0.025
+"""Between the lowest point of what is carried and the highest thing below its way."""
+CLEAR_M = 0.035
+"""The same for an empty hand's grip site."""
+BESIDE_M = 0.075
+"""What is so close to the hand's way counts as below it."""
+WALLED_M = 0.036
+"""Between walls, the grip site goes no more than this below their top when it lets go."""
+RELEASE_M = 0.012
+"""How far above its place a thing is let go."""
+STALLED_M_S, INSIST = 0.012, 3.0
+"""A hand slower than this that is not where it is meant to be, is sent so many times as far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One fact to bring about."""
+
+    fact: tuple[str, ...]
+    lasting: bool = True
+    """False for what is needed only until the next step is done."""
+
+    @property
+    def places(self) -> bool:
+        """Whether an object is to be put somewhere; else a part is to be moved."""
+        return len(self.fact) == 3
+
+
+def kind(name: str) -> str:
+    """`akita_black_bowl_1` is an `akita_black_bowl`."""
+    return name.rstrip("0123456789").rstrip("_")
+
+
+def steps(fact: Fact) -> tuple[Step, ...]:
+    """A goal's facts in the order in which they can be reached: open and turn on, then put, then close."""
+    parts = [goal for goal in fact.goal if len(goal) == 2]
+    first = [Step(goal) for goal in parts if goal[0] != "close"]
+    put = [Step(goal) for goal in fact.goal if len(goal) == 3]
+    last = [Step(goal) for goal in parts if goal[0] == "close"]
+    return (*first, *put, *last)
+
+
+class LiberoPlan:
+    """The way to the goal of one task."""
+
+    def __init__(self, world: LiberoWorld, arm: Arm) -> None:
+        self.world, self.arm = world, arm
+        self.shapes = Shapes(world)
+        self.steps = steps(world.fact)
+
+    def due(self) -> Step | None:
+        """The first step that is still to be done, or None if all are."""
+        for i, step in enumerate(self.steps):
+            if not self.settled(step) and (step.lasting or not self.settled(self.steps[i + 1])):
+                return step
+        return None
+
+    def settled(self, step: Step) -> bool:
+        """Whether a step is done: its fact holds, and an object has been let go of."""
+        return self.world.holds(step.fact) and not (step.places and m.touched(self.world, step.fact[1]))
+
+    def aim(self) -> Aim:
+        """Where the hand goes now."""
+        goal = self._aim()
+        if float(np.linalg.norm(self.arm.velocity)) < STALLED_M_S and goal.phase in ("lower", "descend", "approach"):
+            # A load, or a wrist near its limit, leaves the controller a standing error: ask for more.
+            further = self.arm.position + INSIST * (goal.position - self.arm.position)
+            return dataclasses.replace(goal, position=further, yaw_rad=1.5 * goal.yaw_rad)
+        return goal
+
+    def _aim(self) -> Aim:
+        step = self.due()
+        if step is None:
+            return m.leave(self.arm, float(self.arm.position[2]) + 0.05)
+        return self._place(step)
+
+    # --- putting something somewhere ---------------------------------------------------------------------------------
+
+    def _place(self, step: Step) -> Aim:
+        world, arm = self.world, self.arm
+        _, name, place = step.fact
+        here = arm.position
+        holds = world.holds(step.fact)
+        if arm.ramp < m.CLOSED and m.touched(world, name) and (holds or self._above(name, place)):
+            return m.leave(arm, float(here[2]) + 0.08)
+        if m.in_hand(world, arm, name):
+            if arm.ramp < m.CLOSED:
+                return Aim("close", here, 0.0, CLOSE)  # contact comes before force
+            return self.bring(name, place)
+        if holds:
+            return m.leave(arm, float(here[2]) + 0.08)
+        return self.fetch(name)
+
+    def fetch(self, name: str) -> Aim:
+        """Towards having an object in the hand."""
+        taken, here = self.grasp(name), self.arm.position
+        below = self.shapes.top_between(here, taken.point, BESIDE_M, (name,))
+        travel = max(taken.top_m + 0.06, below + CLEAR_M)
+        return m.reach_for(self.arm, taken.point, taken.heading_rad, taken.top_m, travel)
+
+    def bring(self, name: str, place: str) -> Aim:
+        """With an object in the hand, towards its place."""
+        spot = self.spot(place, name)
+        foot = self._foot(name)
+        load = self.world.position(name)
+        points = self.shapes.points(name)
+        radius = float(np.linalg.norm(points[:, :2] - load[:2], axis=1).max())
+        below = self.shapes.top_between(load, spot.surface, min(radius, 0.08), (name,))
+        travel = max(below + CARRY_M, float(spot.surface[2]) + 0.04)
+        return m.bring(self.arm, load, foot, spot, travel)
+
+    def spot(self, place: str, name: str) -> m.Spot:
+        """Where on a place a thing is put."""
+        world = self.world
+        middle = world.position(place)
+        top = float(middle[2] + 0.02)
+        if place in world.objects or place in world.fixtures:
+            top = float(self.shapes.points(place)[:, 2].max())
+        else:
+            top = float(middle[2] + world.half_size(place)[2])
+        surface = at(middle, self.shapes.surface(at(middle, top + 0.01), name))
+        walls = self.shapes.top_between(middle, middle, 0.11, (name,))
+        hang = float(self.arm.position[2]) - self._foot(name)
+        release = max(RELEASE_M, walls - WALLED_M - hang - float(surface[2]))
+        return m.Spot(surface, release, 0.010)
+
+    def _foot(self, name: str) -> float:
+        return float(self.shapes.points(name)[:, 2].min())
+
+    def _above(self, name: str, place: str) -> bool:
+        """Whether an object is over its place and as low as it is let go."""
+        spot = self.spot(place, name)
+        away = float(np.linalg.norm((self.world.position(name) - spot.surface)[:2]))
+        return away < 0.025 and self._foot(name) < spot.surface[2] + spot.release_m + 0.015
+
+    # --- grasps ------------------------------------------------------------------------------------------------------
+
+    def grasp(self, name: str) -> m.Grasp:
+        """How an object is taken from above."""
+        points = self.shapes.points(name)
+        bottom, top = float(points[:, 2].min()), float(points[:, 2].max())
+        depth = RIM_DEPTH_M.get(kind(name))
+        if depth is not None:
+            return self._rim(name, top, depth)
+        z = max(bottom + min(FLOOR_M, (top - bottom) / 2), top - DEPTH_M)
+        boxes = self.shapes.others((name,))
+        best: tuple[float, m.Grasp] | None = None
+        for heading in self.shapes.headings(name):
+            turned = m.half_turn(heading, m.HOME_RAD)
+            low, high = self.shapes.extent(name, turned)
+            across = self.shapes.extent(name, turned + math.pi / 2)
+            middle = np.array(
+                [
+                    (low + high) / 2 * math.cos(turned) - sum(across) / 2 * math.sin(turned),
+                    (low + high) / 2 * math.sin(turned) + sum(across) / 2 * math.cos(turned),
+                    z,
+                ]
+            )
+            wide = max(0.0, high - low - m.OPEN_WIDTH_M)
+            cost = 100 * wide + 10 * self.shapes.crowding(middle, turned, boxes) + 0.05 * abs(turned - m.HOME_RAD)
+            if best is None or cost < best[0]:
+                best = (cost, m.Grasp(middle, turned, top))
+        if best is None:  # it lies on an edge: any heading is as good as another
+            return m.Grasp(at(points.mean(axis=0), z), m.HOME_RAD, top)
+        return best[1]
+
+    def _rim(self, name: str, top: float, depth: float) -> m.Grasp:
+        points = self.shapes.points(name)
+        middle = self.world.position(name)
+        boxes = self.shapes.others((name,))
+        radius = self._rim_radius(name, points)
+        best: tuple[float, m.Grasp] | None = None
+        for i in range(RIM_SIDES):
+            angle = m.HOME_RAD + 2 * math.pi * i / RIM_SIDES
+            out = np.array([math.cos(angle), math.sin(angle)])
+            point = np.array([*(middle[:2] + radius * out), top - depth])
+            heading = m.half_turn(angle, m.HOME_RAD)
+            cost = 10 * self.shapes.crowding(point, heading, boxes) + 0.02 * abs(heading - m.HOME_RAD)
+            cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
+            if best is None or cost < best[0]:
+                best = (cost, m.Grasp(point, heading, top))
+        assert best is not None  # for the type checker: there are RIM_SIDES candidates
+        return best[1]
+
+    def _rim_radius(self, name: str, points: Vector) -> float:
+        rotation = self.world.rotation(name)
+        local = (points - self.world.position(name)) @ rotation
+        return float(np.abs(local[:, :2]).max()) - RIM_WALL_M

@@ -1,0 +1,19 @@
+"""Which tasks the scripted expert manages, as measured by `benchmarks/libero_expert.py`; nothing heavy is imported."""
+
+from __future__ import annotations
+
+from environments.robots.libero.suites import Fact
+
+MANAGED: dict[str, frozenset[int]] = {
+    "spatial": frozenset(range(10)),
+    "object": frozenset(range(10)),
+    "goal": frozenset({1, 4, 5, 6, 8, 9}),
+    "10": frozenset({0, 4, 5, 6, 7}),
+    "90": frozenset(),
+}
+"""Numbers of the tasks by suite."""
+
+
+def expert_manages(fact: Fact) -> bool:
+    """Whether a task has a scripted expert; the others carry the tag `NO_EXPERT`."""
+    return fact.number in MANAGED[fact.suite]
