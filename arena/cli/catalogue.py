@@ -12,6 +12,7 @@ import agents
 import environments
 from arena.cli.common import AsJson, console, listing, plain, print_json
 from environments.certificates import shipped
+from environments.robots.libero.loading import problems
 from environments.task import CATEGORIES, TIERS, Task
 
 
@@ -53,6 +54,9 @@ def list_tasks(
     console.print(table)
     if len(found) > 1:
         console.print(_counted(found), style="dim", highlight=False)
+    if any(task.id.startswith("libero/") for task in found):
+        for problem in problems():
+            console.print(f"libero/* cannot be played here: {problem}", style="dim", markup=False, highlight=False)
     if len(found) == 1:
         console.print(f"\n{found[0].goal}\n", markup=False, highlight=False)
         milestones = listing("milestone", "reached when", whole=("milestone",))

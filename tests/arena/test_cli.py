@@ -190,6 +190,15 @@ def test_tasks_lists_ids_that_match(arena: Command) -> None:
     assert near_miss.code == 2 and "games/maze-v1" in near_miss.err
 
 
+def test_tasks_says_why_libero_cannot_be_played(arena: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are listed all the same, with the cure below."""
+    monkeypatch.setenv("ARENA_LIBERO_ASSETS", "/nowhere")
+    result = arena("tasks", "libero/goal/*")
+    assert "libero/goal/9-v1" in result.out
+    told = " ".join(result.out.split())
+    assert "cannot be played here" in told and "ARENA_LIBERO_ASSETS names /nowhere" in told
+
+
 def test_agents_lists_players_with_their_options(arena: Command) -> None:
     found = {agent["name"]: agent for agent in arena("agents", "--json").json}
     assert {"random", "scripted", "calibrated", "vlm"} <= found.keys()
