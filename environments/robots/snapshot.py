@@ -70,18 +70,22 @@ class Physics:
     def __init__(self, model: Any, data: Any) -> None:
         self._model, self._data = model, data
         self._size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION)
-        self._built = {name: np.array(getattr(model, name), np.float64).ravel() for name in MODEL_FIELDS}
+        # Views of the model's own arrays, and their bytes: comparing bytes is six times faster than comparing numbers.
+        self._fields = {name: getattr(model, name) for name in MODEL_FIELDS}
+        self._built = {name: np.array(field, np.float64).ravel() for name, field in self._fields.items()}
+        self._bytes = {name: field.tobytes() for name, field in self._fields.items()}
 
     def read(self) -> dict[str, NDArray[np.float64]]:
         """The state, (n,), and per changed model field its (k, 2) pairs of flat index and value."""
         state = np.empty(self._size)
         mujoco.mj_getState(self._model, self._data, state, mujoco.mjtState.mjSTATE_INTEGRATION)
         arrays = {"physics": state}
-        for name, built in self._built.items():
-            now = getattr(self._model, name).ravel()
-            changed = np.flatnonzero(now != built)
-            if len(changed):
-                arrays[f"model.{name}"] = np.stack([changed, now[changed]], axis=1).astype(np.float64)
+        for name, field in self._fields.items():
+            if field.tobytes() != self._bytes[name]:
+                now = field.ravel()
+                changed = np.flatnonzero(now != self._built[name])
+                if len(changed):  # none where only the sign of a zero differs
+                    arrays[f"model.{name}"] = np.stack([changed, now[changed]], axis=1).astype(np.float64)
         return arrays
 
     def check(self, arrays: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -104,7 +108,7 @@ class Physics:
         """
         state = self.check(arrays)
         for name, built in self._built.items():
-            field = getattr(self._model, name)
+            field = self._fields[name]
             changes = arrays.get(f"model.{name}")
             if changes is not None:
                 built = built.copy()
