@@ -18,6 +18,8 @@ import numpy as np
 from environments.robots.motion import CLOSE, OPEN, Aim, at, heading, wrap
 from environments.robots.world import FINGERS, Arm, Vector, World
 
+TURNED_RAD = math.radians(8)
+"""Precise enough for a load that is turned on its way."""
 HOME_RAD = math.pi / 2
 """The heading that a Panda starts with in robosuite: its fingers close along y."""
 REACH_M = 0.030
@@ -62,6 +64,8 @@ class Spot:
     """How far above the surface the thing's foot is when the hand opens."""
     within_m: float = 0.006
     """How close to the middle it is brought before it is lowered."""
+    heading_rad: float | None = None
+    """How the hand is to be turned over it, where the way it holds the thing would bring its palm against a wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +219,15 @@ def bring(arm: Arm, load: Vector, foot_m: float, spot: Spot, travel_m: float) ->
     goal = spot.surface[:2] + offset
     hang = float(here[2]) - foot_m
     away = float(np.linalg.norm(here[:2] - goal))
-    if away > 0.02 or (away > spot.within_m and foot_m > spot.surface[2] + 0.05):
+    turn = 0.0
+    if spot.heading_rad is not None:
+        turn = wrap(half_turn(spot.heading_rad, HOME_RAD) - heading(arm.rotation))
+    high = foot_m > spot.surface[2] + 0.05
+    if away > 0.02 or (high and (away > spot.within_m or abs(turn) > TURNED_RAD)):
         if foot_m < travel_m - 0.02 and away > 0.03:
             # Straight up at first; across as soon as it is clear, while it still rises.
             return Aim("lift", at(here, travel_m + hang), 0.0, CLOSE)
-        return Aim("transport", at(goal, max(travel_m + hang, float(here[2]) if away < 0.03 else 0.0)), 0.0, CLOSE)
+        return Aim("transport", at(goal, max(travel_m + hang, float(here[2]) if away < 0.03 else 0.0)), turn, CLOSE)
     down = float(spot.surface[2]) + spot.release_m + hang
     moving = float(np.linalg.norm(arm.velocity)) > STEADY_M_S
     if foot_m > spot.surface[2] + spot.release_m + 0.006 or away > spot.within_m or moving:

@@ -183,7 +183,7 @@ GOAL = (
     ),
 )
 
-_RED = Thing("red_cube", "red_cube", (-0.02, 0.15), (-0.12, -0.03))
+_RED = Thing("red_cube", "red_cube", (-0.02, 0.15), (-0.08, 0.0))
 LONG = (
     SuiteTask(
         "tabletop/long-can-and-milk-basket-v1",
@@ -210,7 +210,7 @@ LONG = (
         "long",
         "Cube into the drawer",
         "open the drawer, put the red cube in it, and close the drawer",
-        _kitchen(_RED, Thing("blue_cube", "blue_cube", (0.02, 0.15), (0.05, 0.16)), _CAN),
+        _kitchen(_RED, Thing("blue_cube", "blue_cube", (0.02, 0.15), (0.06, 0.18)), _CAN),
         (Step(("open", "drawer"), lasting=False), Step(("in", "red_cube", "drawer_inside")), Step(("close", "drawer"))),
         "hard",
         700,

@@ -75,7 +75,7 @@ class Plan:
         """With an object in the hand, towards its place."""
         spot = self.spot(place, name)
         middle = self.world.position(name)
-        return m.bring(self.arm, middle, self.world.bottom(name), spot, self._carry_height(name))
+        return m.bring(self.arm, middle, self.world.bottom(name), spot, self.carry_height(name))
 
     def spot(self, place: str, name: str = "") -> m.Spot:
         """Where on a place a thing is put: in its middle, or in a basket where nothing else lies."""
@@ -87,7 +87,12 @@ class Plan:
             # The middle is good enough if nothing is near it.
             room = [min(0.09, *(float(np.linalg.norm(spot[:2] - other)) for other in others)) for spot in spots]
             surface = spots[int(np.argmax(room))]
-        return m.Spot(surface, DROP_M.get(place, m.RELEASE_M), 0.004 if place.endswith("_cube") else 0.006)
+        heading = None
+        if place == "drawer_inside":  # the cabinet stands close: the hand's long side goes along its front
+            rotation = self.world.rotation(place)
+            heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        within = 0.004 if place.endswith("_cube") else 0.006
+        return m.Spot(surface, DROP_M.get(place, m.RELEASE_M), within, heading)
 
     def _place(self, name: str, place: str) -> Aim:
         world, arm = self.world, self.arm
@@ -110,7 +115,7 @@ class Plan:
         low = self.spot(place).release_m + 0.012
         return bool((away < half[:2]).all()) and self.world.bottom(name) < middle[2] + low
 
-    def _carry_height(self, name: str) -> float:
+    def carry_height(self, name: str) -> float:
         """Height of the load's lowest point at which it clears everything but itself."""
         world = self.world
         others = (other for other in (*world.objects, *world.fixtures) if other != name)
@@ -135,6 +140,12 @@ class Plan:
         pivot = np.array(data.xanchor[joint]) if hinge else None
         return m.Handle(at(centre, top - 0.016), across, top, np.array(data.xaxis[joint]), pivot, left)
 
+    def take(self, step: Step) -> Aim:
+        """Towards having a handle in the hand."""
+        handle = self.handle(step)
+        travel = m.travel_height(self.world)
+        return m.reach_for(self.arm, handle.point, handle.heading_rad, handle.top_m, travel)
+
     def _move(self, step: Step) -> Aim:
         world, arm = self.world, self.arm
         handle = self.handle(step)
@@ -143,4 +154,4 @@ class Plan:
             if arm.ramp < m.CLOSED:
                 return Aim("close", arm.position, 0.0, CLOSE)
             return m.pull(arm, handle)
-        return m.reach_for(arm, handle.point, handle.heading_rad, handle.top_m, m.travel_height(world))
+        return self.take(step)
