@@ -16,10 +16,11 @@ from environments.task import ActionSpace, Task
 
 if TYPE_CHECKING:
     from environments.robots.expert import BelievingExpert
+    from environments.robots.suite.believing import BelievingPlayer
 
 
 class ScriptedPolicy(Agent):
-    """A scripted pick-and-place policy that does not re-check its grasp, as many learned policies do not.
+    """A scripted tabletop policy that does not re-check its grasp, as many learned policies do not.
 
     Told that the world went back, it looks at the scene once and believes what is true then.
     """
@@ -28,14 +29,13 @@ class ScriptedPolicy(Agent):
     privileged = True
     instrument = "scripted policy: does not re-check its grasp; its faults are there to be diagnosed"
 
-    _policy: BelievingExpert | None = None
+    _policy: BelievingExpert | BelievingPlayer | None = None
 
     def unfit(self, task: Task, space: ActionSpace) -> str | None:
-        """It knows the native space of the cube and the bowl alone."""
-        if space == ActionSpace.NATIVE and task.id.startswith("tabletop/pick-place-"):
+        """It knows the tabletop's native space alone."""
+        if space == ActionSpace.NATIVE and task.id.startswith("tabletop/"):
             return None
-        known = "the native space of tabletop tasks of the kind pick-place"
-        return f"agent {self.name!r} plays {known}, not the {space} space of {task.id}"
+        return f"agent {self.name!r} plays the native space of tabletop tasks, not the {space} space of {task.id}"
 
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode without beliefs.
@@ -64,11 +64,11 @@ class ScriptedPolicy(Agent):
         """Drop all beliefs; new ones are formed at the next decision, when the world is as it is to be."""
         self._policy = None
 
-    def _present(self) -> BelievingExpert:
+    def _present(self) -> BelievingExpert | BelievingPlayer:
         if self._policy is None:
-            from environments.robots.expert import BelievingExpert  # loads MuJoCo
+            from environments.robots.expert import believing_player  # loads MuJoCo
 
-            self._policy = BelievingExpert(world(self.briefing))  # type: ignore[arg-type]  # `reset` has checked it
+            self._policy = believing_player(world(self.briefing))  # type: ignore[arg-type]  # `reset` has checked it
             self._policy.reset()
         return self._policy
 

@@ -16,6 +16,7 @@ from environments.errors import RenderError
 pytest.importorskip("environments.robots._robosuite", reason="pip install 'rewind-arena[robots]'")
 
 from environments.robots import rendering
+from environments.robots.expert import believing_player
 from environments.robots.suite.catalogue import ALL, GOAL, LONG, OBJECT, SPATIAL
 from environments.robots.suite.spec import label
 
@@ -200,3 +201,38 @@ def test_things_are_called_as_a_person_calls_them() -> None:
     assert label("black_bowl_1") == "black bowl" and label("cabinet_top") == "top of the cabinet"
     env = world(SPATIAL[0].id)
     assert env.called("milk_carton") == "milk carton" and env.focus() == ("black_bowl_1", "plate")
+
+
+@pytest.mark.parametrize("task_id", [SPATIAL[2].id, OBJECT[2].id, GOAL[0].id, GOAL[1].id, LONG[2].id])
+def test_the_policy_that_does_not_recheck_succeeds_when_nothing_goes_wrong(task_id: str) -> None:
+    env = world(task_id)
+    env.reset(seed=1)
+    policy = believing_player(env)
+    policy.reset()
+    for _ in range(env.task.max_steps):
+        if env.step(policy.act())[2]:
+            break
+    assert env.success()
+
+
+def test_it_goes_on_empty_handed_after_a_drop_and_a_rollback_rescues_it() -> None:
+    """Its hand is knocked open while it carries; it puts nothing down in the right place, and believes all is well."""
+    env = world("tabletop/object-can-basket-v1")
+    env.reset(seed=2)
+    policy = believing_player(env)
+    policy.reset()
+    while env.stage() != "transport":
+        env.step(policy.act())
+    before = env.snapshot()
+    for _ in range(10):
+        policy.act()
+        env.step([0.0] * 6 + [-1.0])
+    for _ in range(150):
+        env.step(policy.act())
+    assert not env.success() and "place" not in env.milestones()
+    env.restore(before)
+    policy.reset()
+    for _ in range(150):
+        if env.step(policy.act())[2]:
+            break
+    assert env.success()
