@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from environments.actions.spec import Action
 from environments.env import Frame, Views
 from environments.errors import NoExpert
 from environments.robots.libero import suites
 from environments.robots.libero.arm import LiberoArm, Sample
 from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, ConventionName
 from environments.robots.libero.expert import LiberoPlan
+from environments.robots.libero.expert_parts import Posed
 from environments.robots.libero.goals import as_said
 from environments.robots.libero.progress import LiberoProgress
 from environments.robots.libero.view import View
@@ -156,11 +158,26 @@ class LiberoEnv(RobotEnv):
         Raises:
             NoExpert: for a task that its scripted expert does not manage.
         """
+        return self._expert().aim()
+
+    def expert_action(self) -> Action:
+        """The next native action or skill of that expert.
+
+        Raises:
+            NoExpert: as `aim`, and in the semantic space where the hand would have to lean, as at a drawer.
+        """
+        if self.space == ActionSpace.NATIVE:
+            return self._expert().action()
+        if isinstance(self.aim(), Posed):
+            raise NoExpert(f"{self.task.id}: its expert leans the hand, which no skill does; take the native space")
+        return super().expert_action()
+
+    def _expert(self) -> LiberoPlan:
         if NO_EXPERT in self.task.tags:
             raise NoExpert(f"{self.task.id} has no scripted expert")
         if self._plan is None:
             self._plan = LiberoPlan(self.world, self.arm)
-        return self._plan.aim()
+        return self._plan
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         number = episode if self._seed is None else self._seed

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from environments.robots import manipulation as m
+from environments.robots.libero.expert_parts import Parts, action
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
@@ -33,6 +35,12 @@ RIM_DEPTH_M = {
 RIM_WALL_M = 0.004
 """The middle of a rim is this far inside the widest radius."""
 RIM_SIDES = 16
+SLANTS = tuple((slant, shift) for slant in (0.0, 0.35, -0.35, 0.65, -0.65) for shift in (0.0, 0.22, -0.22))
+"""Ways to take a thing among others: turned from its own axis, rad, and beside its middle, as a part of its length."""
+CROWDED = 0.12
+"""A grasp that costs less than this needs no other."""
+FINGER_M = 0.022
+"""Breadth of a finger: across a slanting thing it needs that much more room."""
 DEPTH_M = 0.030
 """How far the grip site goes below the top of what is taken across."""
 FLOOR_M = 0.014
@@ -85,7 +93,15 @@ class LiberoPlan:
     def __init__(self, world: LiberoWorld, arm: Arm) -> None:
         self.world, self.arm = world, arm
         self.shapes = Shapes(world)
-        self.steps = steps(world.fact)
+        self.parts = Parts(world, arm, self.shapes)
+        self.steps = tuple(self._with_opening(steps(world.fact)))
+
+    def _with_opening(self, given: tuple[Step, ...]) -> Iterator[Step]:
+        """Before something is put into a drawer, the drawer is opened, as long as the thing is not in it."""
+        for step in given:
+            if step.fact[0] == "in" and self.world.joints(step.fact[2]) and "close" not in [s.fact[0] for s in given]:
+                yield Step(("open", step.fact[2]), lasting=False)
+            yield step
 
     def due(self) -> Step | None:
         """The first step that is still to be done, or None if all are."""
@@ -111,7 +127,13 @@ class LiberoPlan:
         step = self.due()
         if step is None:
             return m.leave(self.arm, float(self.arm.position[2]) + 0.05)
-        return self._place(step)
+        if not step.places:
+            return self.parts.aim(step.fact[0], step.fact[1])
+        return self.parts.withdraw() or self._place(step)
+
+    def action(self) -> list[float]:
+        """The next native action."""
+        return action(self.arm, self.aim())
 
     # --- putting something somewhere ---------------------------------------------------------------------------------
 
@@ -184,21 +206,21 @@ class LiberoPlan:
         z = max(bottom + min(FLOOR_M, (top - bottom) / 2), top - DEPTH_M)
         boxes = self.shapes.others((name,))
         best: tuple[float, m.Grasp] | None = None
-        for heading in self.shapes.headings(name):
-            turned = m.half_turn(heading, m.HOME_RAD)
-            low, high = self.shapes.extent(name, turned)
-            across = self.shapes.extent(name, turned + math.pi / 2)
-            middle = np.array(
-                [
-                    (low + high) / 2 * math.cos(turned) - sum(across) / 2 * math.sin(turned),
-                    (low + high) / 2 * math.sin(turned) + sum(across) / 2 * math.cos(turned),
-                    z,
-                ]
-            )
-            wide = max(0.0, high - low - m.OPEN_WIDTH_M)
-            cost = 100 * wide + 10 * self.shapes.crowding(middle, turned, boxes) + 0.05 * abs(turned - m.HOME_RAD)
-            if best is None or cost < best[0]:
-                best = (cost, m.Grasp(middle, turned, top))
+        for slant, shift in SLANTS:
+            if best is not None and slant and best[0] < CROWDED:
+                break  # straight is good enough
+            for heading in self.shapes.headings(name):
+                low, high = self.shapes.extent(name, heading)
+                back, fore = self.shapes.extent(name, heading + math.pi / 2)
+                u, v = (low + high) / 2, (back + fore) / 2 + shift * (fore - back)
+                c, s = math.cos(heading), math.sin(heading)
+                point = np.array([u * c - v * s, u * s + v * c, z])
+                turned = m.half_turn(heading + slant, m.HOME_RAD)
+                wide = (high - low) / math.cos(slant) + FINGER_M * math.tan(abs(slant)) - m.OPEN_WIDTH_M
+                cost = 100 * max(0.0, wide) + 10 * self.shapes.crowding(point, turned, boxes)
+                cost += 0.05 * (abs(turned - m.HOME_RAD) + abs(slant) + abs(shift))
+                if best is None or cost < best[0]:
+                    best = (cost, m.Grasp(point, turned, top))
         if best is None:  # it lies on an edge: any heading is as good as another
             return m.Grasp(at(points.mean(axis=0), z), m.HOME_RAD, top)
         return best[1]

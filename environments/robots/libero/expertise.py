@@ -5,13 +5,16 @@ from __future__ import annotations
 from environments.robots.libero.suites import Fact
 
 MANAGED: dict[str, frozenset[int]] = {
-    "spatial": frozenset(range(10)),
+    "spatial": frozenset({0, 1, 2, 3, 4, 5, 7, 8, 9}),
     "object": frozenset(range(10)),
-    "goal": frozenset({1, 4, 5, 6, 8, 9}),
-    "10": frozenset({0, 4, 5, 6, 7}),
+    "goal": frozenset({0, 1, 2, 4, 5, 6, 8, 9}),
+    "10": frozenset({0, 1, 2, 4, 5, 6, 7}),
     "90": frozenset(),
 }
-"""Numbers of the tasks by suite."""
+"""Numbers of the tasks, by suite, whose goal it reaches from more than half of the first five initial states.
+
+Figures of all forty, those left out here too, are in docs/libero.md. LIBERO-90 has not been measured.
+"""
 
 
 def expert_manages(fact: Fact) -> bool:
