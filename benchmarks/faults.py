@@ -28,7 +28,8 @@ from environments.drawing import font
 from environments.robots.expert import BelievingExpert
 from environments.robots.faults import KINDS, Fault, KindName
 from environments.robots.faults.annotation import annotate
-from environments.robots.robot_env import CONTROL_HZ, RobotEnv
+from environments.robots.robot_env import RobotEnv
+from environments.robots.world import CONTROL_HZ
 from storage.video import VideoWriter
 
 TASK = "tabletop/pick-place-bowl-v1"

@@ -8,8 +8,17 @@ from decimal import Decimal
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+
+def _is_variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
+        raise ValueError("must be the name of an environment variable, not a key")
+    return name
+
+
+EnvironmentVariable = Annotated[str, AfterValidator(_is_variable)]
+"""The name of a variable; whoever pastes a key there is told so."""
 Price = Annotated[Decimal, Field(ge=0, description="US dollars per million tokens")]
 
 
@@ -23,7 +32,7 @@ class GatewaySettings(BaseModel):
         None, max_length=300, description="an OpenAI-compatible endpoint; without it, litellm's providers"
     )
     backend: Literal["auto", "openai", "litellm"] = Field("auto", description="auto: openai if base_url is given")
-    key_env: str | None = Field(None, description="environment variable that holds the key")
+    key_env: EnvironmentVariable | None = Field(None, description="environment variable that holds the key")
     max_retries: int = Field(4, ge=0, le=20, description="further attempts after 429, 5xx, timeout, no connection")
     total_timeout_s: float = Field(300.0, gt=0, description="no attempt of a call begins later than this")
     requests_per_minute: float | None = Field(None, gt=0, description="shared by all agents of the process")
@@ -42,13 +51,6 @@ class GatewaySettings(BaseModel):
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must hold no user, password, query or fragment; the key comes from `key_env`")
         return value.rstrip("/")
-
-    @field_validator("key_env")
-    @classmethod
-    def _is_variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
-            raise ValueError("must be the name of an environment variable, not a key")
-        return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

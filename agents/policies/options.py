@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 from dataclasses import dataclass
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from agents.gateway.settings import EnvironmentVariable
 
 Protocol = Literal["openpi", "roboarena", "openvla", "openvla-oft", "vla-eval", "lerobot"]
 Orientation = Literal["mirror", "upright", "rotate180"]
@@ -103,14 +104,7 @@ class PolicyOptions(BaseModel):
     device: str | None = Field(None, max_length=40, description="lerobot: such as cuda or cpu; null is its own choice")
     timeout_s: float = Field(60.0, gt=0, le=3600, description="longest wait for one answer")
     retries: int = Field(5, ge=0, le=50, description="further attempts to connect, with growing pauses")
-    key_env: str | None = Field(None, description="environment variable that holds the server's key")
-
-    @field_validator("key_env")
-    @classmethod
-    def _is_variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
-            raise ValueError("must be the name of an environment variable, not a key")
-        return value
+    key_env: EnvironmentVariable | None = Field(None, description="environment variable that holds the server's key")
 
     @field_validator("prompt", "model", "unnorm_key", "device")
     @classmethod

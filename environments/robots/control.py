@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # scipy comes with robosuite
 
-from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
-from environments.robots.tabletop import CONTROL_HZ, PandaWorld
-from environments.robots.world import Vector
+from environments.robots.panda import PandaReadings
+from environments.robots.tabletop import PandaWorld
+from environments.robots.world import CONTROL_HZ, Vector
 
 GRIPPER_RAMP = 0.01
 """Change of the gripper command per substep: a full stroke takes eight control steps (robosuite)."""
@@ -29,7 +29,7 @@ NULLSPACE_KP = 10.0
 """Stiffness towards the initial joint pose in the null space of the task (robosuite)."""
 
 
-class PandaArm:
+class PandaArm(PandaReadings):
     """Drives the Panda of a `PandaWorld` with 7-D actions.
 
     Its state, beyond MuJoCo's: `goal_pos` (3,), `goal_ori` (3, 3), `initial_joint` (7,) and `ramp`,
@@ -40,31 +40,15 @@ class PandaArm:
     def __init__(self, world: PandaWorld) -> None:
         robot = world.robots[0]
         controller = robot.controller
-        self._model, self._data = world.mj_model, world.mj_data
-        self._site = int(robot.eef_site_id)
-        self._hand = int(world.sim.model.body_name2id(robot.robot_model.eef_name))
-        if list(robot._ref_joint_vel_indexes) != list(range(7)):
-            raise RuntimeError("expected the Panda's joints to be the model's first seven degrees of freedom")
-        if [*robot._ref_joint_actuator_indexes, *robot._ref_joint_gripper_actuator_indexes] != list(range(9)):
-            raise RuntimeError("expected seven joint actuators and then two finger actuators")
-        # Views of MuJoCo's own arrays: looking them up anew each time costs as much as the controller.
-        data = self._data
-        self._site_pos, self._site_mat = data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3)
-        self._joints, self._speeds, self._bias = data.qpos[:7], data.qvel[:7], data.qfrc_bias[:7]
-        self._arm_ctrl, self._grip_ctrl = data.ctrl[:7], data.ctrl[7:9]
-        self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
-        self._torque_low, self._torque_high = (np.array(limit) for limit in robot.torque_limits)
+        super().__init__(world.mj_model, world.mj_data, robot)
+        self._arm_ctrl, self._grip_ctrl = self._data.ctrl[:7], self._data.ctrl[7:9]
         ranges = self._model.actuator_ctrlrange[7:9]
         self._grip_mid, self._grip_half = ranges.mean(axis=1), (ranges[:, 1] - ranges[:, 0]) / 2 * (-1.0, 1.0)
         self._kp, self._kd = np.array(controller.kp, float), np.array(controller.kd, float)
         self._scale = np.array(controller.output_max, float)
         self._substeps = round(1 / CONTROL_HZ / self._model.opt.timestep)
-        self._jacobian = np.zeros((6, self._model.nv))
         self._arm_jacobian: NDArray[np.float64] = self._jacobian[:, :7]
-        self._mass = np.zeros((self._model.nv, self._model.nv))
         self._arm_mass: NDArray[np.float64] = self._mass[:7, :7]
-        self._bad = [int(w) for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
-                                      mujoco.mjtWarning.mjWARN_BADQACC)]  # fmt: skip
         self.initial_joint = np.array(controller.initial_joint, float)
         self.ramp = 0.0
         self.goal_pos: Vector = np.zeros(3)
@@ -72,36 +56,15 @@ class PandaArm:
         self.hold()
 
     @property
-    def position(self) -> Vector:
-        """Of the grip site between the finger tips, (3,) m, world frame."""
-        return np.array(self._site_pos)
-
-    @property
-    def rotation(self) -> Vector:
-        """Of the grip site, (3, 3), world frame."""
-        return np.array(self._site_mat)
-
-    @property
     def hand_axis_angle(self) -> Vector:
         """Orientation of the hand's body as LIBERO reports it, (3,) rad."""
-        return axis_angle(self._data.xquat[self._hand])
+        return axis_angle(self._hand_quat)
 
     @property
     def velocity(self) -> Vector:
         """Linear velocity of the grip site, (3,) m/s."""
         self._update_jacobian()
         return np.asarray(self._arm_jacobian[:3] @ self._speeds)
-
-    @property
-    def fingers(self) -> Vector:
-        """The two finger joints, (2,) m, of opposite sign."""
-        return np.array(self._data.qpos[self._finger_qpos])
-
-    @property
-    def width_m(self) -> float:
-        """The gap between the finger pads in metres, 0 to 0.08."""
-        left, right = self.fingers
-        return float(left - right)
 
     def hold(self) -> None:
         """Make the present pose the goal."""
@@ -146,8 +109,7 @@ class PandaArm:
             self._grip_ctrl[:] = self._grip_mid + self._grip_half * self.ramp
             mujoco.mj_step2(self._model, self._data)
             mujoco.mj_step1(self._model, self._data)
-        if any(self._data.warning[w].number for w in self._bad):
-            raise InfrastructureError(f"MuJoCo's state diverged at t = {self._data.time:.3f} s")
+        self._check_stable()
 
     def _set_goal(self, delta: Vector) -> None:
         scaled = np.clip(delta, -1.0, 1.0) * self._scale
@@ -179,9 +141,6 @@ class PandaArm:
         m = (self.goal_ori @ self._site_mat.T).tolist()
         return 0.5 * np.array((m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]))
 
-    def _update_jacobian(self) -> None:
-        mujoco.mj_jacSite(self._model, self._data, self._jacobian[:3], self._jacobian[3:], self._site)
-
 
 def _solve(spd: Vector, right: Vector) -> Vector:
     """X with spd x = right; LAPACK called directly, because numpy's wrapper costs more than the solving."""
@@ -200,7 +159,3 @@ def axis_angle(quat: Vector) -> Vector:
     if sine < 1e-9:
         return np.zeros(3)
     return np.asarray(quat[1:] * (2.0 * math.acos(w) / sine))
-
-
-Arm = PandaArm
-"""The name that this module's users know; `world.Arm` is the protocol."""

@@ -16,7 +16,7 @@ from environments.robots import predicates
 from environments.robots.motion import ALIGNED_M, ALIGNED_RAD, CLOSE, OPEN, Aim, at, heading, native
 from environments.robots.scene import BOWL
 from environments.robots.tabletop import CUBE_HALF_M, TABLE_Z_M, TabletopWorld
-from environments.robots.world import Arm, Vector
+from environments.robots.world import CLOSE_STEPS, Arm, Vector
 
 if TYPE_CHECKING:
     from environments.robots.robot_env import RobotEnv
@@ -153,7 +153,3 @@ def believing_player(env: RobotEnv) -> BelievingExpert | BelievingPlayer:
     from environments.robots.suite.env import SuiteEnv
 
     return BelievingPlayer(env) if isinstance(env, SuiteEnv) else BelievingExpert(cast("TabletopEnv", env))
-
-
-CLOSE_STEPS = 9
-"""Control steps of a full stroke of the gripper (8), and one more."""

@@ -111,15 +111,10 @@ def grasp(world: World, name: str, way: Way, *, depth_m: float = 0.030, home_rad
         return _by_the_rim(world, name, at(middle, top - depth_m), yaw, (high - low)[0] / 2, top, home_rad)
     if way == "round":
         return Grasp(at(middle, z), home_rad, top)
-    widths = _horizontal_widths(rotation, high - low)
+    widths = (float(size) for size in (high - low)[:2])  # it stands upright: along its own x and y
     options = [yaw + turn for width, turn in zip(widths, (0.0, math.pi / 2), strict=True) if width < OPEN_WIDTH_M]
     turned = [half_turn(option, home_rad) for option in options or [yaw]]
     return Grasp(at(middle, z), min(turned, key=lambda angle: abs(wrap(angle - home_rad))), top)
-
-
-def _horizontal_widths(rotation: Vector, size: Vector) -> tuple[float, float]:
-    """The extents along the object's own x and y, as they lie in the plane."""
-    return float(size[0]), float(size[1])
 
 
 def half_turn(angle: float, home: float) -> float:
@@ -168,8 +163,13 @@ def touched(world: World, name: str) -> bool:
 
 def travel_height(world: World) -> float:
     """Height at which the tips of an empty hand clear everything, m."""
+    return max(tops(world).values()) + CLEARANCE_M
+
+
+def tops(world: World) -> dict[str, float]:
+    """Height of the highest point of each object and fixture that stands upright, m."""
     names = (*world.objects, *world.fixtures)
-    return max(float(world.position(name)[2] + world.bounds(name)[1][2]) for name in names) + CLEARANCE_M
+    return {name: float(world.position(name)[2] + world.bounds(name)[1][2]) for name in names}
 
 
 def reach_for(arm: Arm, point: Vector, heading_rad: float, top_m: float, travel_m: float) -> Aim:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from environments.robots._robosuite import mujoco
-from environments.robots.world import CLOSE, OPEN, Arm, Vector
+from environments.robots.world import CLOSE, MOVE_M, OPEN, TURN_RAD, Arm, Vector
 
-__all__ = ["ALIGNED_M", "ALIGNED_RAD", "CLOSE", "OPEN", "Aim", "at", "heading", "native", "skill", "upright_error",
-           "wrap"]  # fmt: skip
+__all__ = ["ALIGNED_M", "ALIGNED_RAD", "CLOSE", "GAIN", "OPEN", "Aim", "at", "heading", "native", "skill", "towards",
+           "turn_to", "upright_error", "wrap"]  # fmt: skip
 
 ALIGNED_M, ALIGNED_RAD = 0.010, math.radians(6)
 """Precise enough to descend on something small."""
@@ -37,8 +37,13 @@ class Aim:
 
 def native(arm: Arm, goal: Aim) -> list[float]:
     """One 7-D action towards an aim, keeping the hand vertical."""
-    move = np.clip(GAIN * (goal.position - arm.position) / 0.05, -1.0, 1.0)
-    turn = np.clip(GAIN * upright_error(arm.rotation, goal.yaw_rad) / 0.5, -1.0, 1.0)
+    return towards(arm, goal, upright_error(arm.rotation, goal.yaw_rad))
+
+
+def towards(arm: Arm, goal: Aim, turn_rad: Vector) -> list[float]:
+    """One 7-D action towards an aim, with a turn still to make: (3,), axis times angle in the world frame."""
+    move = np.clip(GAIN * (goal.position - arm.position) / MOVE_M, -1.0, 1.0)
+    turn = np.clip(GAIN * turn_rad / TURN_RAD, -1.0, 1.0)
     return [float(np.float32(value)) for value in (*move, *turn, goal.gripper)]
 
 
@@ -60,7 +65,11 @@ def upright_error(rotation: Vector, yaw_rad: float = 0.0) -> Vector:
     turned = np.array([math.cos(yaw_rad) * level[0] - math.sin(yaw_rad) * level[1],
                        math.sin(yaw_rad) * level[0] + math.cos(yaw_rad) * level[1], 0.0])  # fmt: skip
     down = np.array([0.0, 0.0, -1.0])
-    goal = np.stack([turned, np.cross(down, turned), down], axis=1)
+    return turn_to(rotation, np.stack([turned, np.cross(down, turned), down], axis=1))
+
+
+def turn_to(rotation: Vector, goal: Vector) -> Vector:
+    """The rotation from one orientation to another, (3,): axis times angle, world frame."""
     quat, vector = np.empty(4), np.empty(3)
     mujoco.mju_mat2Quat(quat, np.ascontiguousarray(goal @ rotation.T).ravel())
     mujoco.mju_quat2Vel(vector, quat, 1.0)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from environments.robots.motion import CLOSE, OPEN, Aim, at, native
 from environments.robots.skills import Gripper, Move, Skills, Turn
-from environments.robots.world import FINGERS, Arm, Vector, World
+from environments.robots.world import FINGERS, Arm, Vector, Workspace, World
 
 Name = Annotated[str, Field(min_length=1, max_length=60)]
 Direction = Literal["left", "right", "nearer", "farther"]
@@ -156,7 +156,7 @@ class ObjectSkills(Skills):
         self,
         world: World,
         arm: Arm,
-        workspace: tuple[tuple[float, float, float], tuple[float, float, float]],
+        workspace: Workspace,
         control: Callable[[list[float]], None],
         command: Callable[[], float],
         manipulator: Manipulator,

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from environments.robots.manipulation import held as grasped
+from environments.robots.manipulation import touched
 from environments.robots.scene import BOWL
 from environments.robots.tabletop import CUBE_HALF_M, TABLE_Z_M, TabletopWorld
+
+__all__ = ["LIFT_M", "REST_SPEED_M_S", "above", "at_rest", "grasped", "height", "horizontal_gap", "inside", "touched"]
 
 LIFT_M = 0.04
 """A cube this far above the table has been lifted."""
 REST_SPEED_M_S = 0.02
 """Slower than this is at rest."""
-
-
-def grasped(world: TabletopWorld, name: str) -> bool:
-    """Both fingers touch the object."""
-    return world.touching("left_finger", name) and world.touching("right_finger", name)
-
-
-def touched(world: TabletopWorld, name: str) -> bool:
-    """A finger touches the object."""
-    return world.touching("left_finger", name) or world.touching("right_finger", name)
 
 
 def height(world: TabletopWorld, name: str) -> float:

@@ -25,14 +25,11 @@ from environments.robots.faults.effects import Scene
 from environments.robots.rendering import Camera, Quality
 from environments.robots.skills import SkillAction, Skills
 from environments.robots.snapshot import Physics, pack, unpack
-from environments.robots.world import Arm, Progress, Vector, World
+from environments.robots.world import CONTROL_HZ, Arm, Progress, Vector, Workspace, World
 from environments.task import ActionSpace, Task
 
-CONTROL_HZ = 20
-"""LIBERO's control rate: one action lasts 50 ms, 25 physics substeps of 2 ms."""
 CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 """Observation key and MuJoCo camera."""
-Workspace = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 
 class RobotEnv(ArenaEnv):
@@ -151,8 +148,9 @@ class RobotEnv(ArenaEnv):
         given = options.get("fault")
         faults = self._pending if given is None else Fault.parse_all(given)
         super().reset(seed=seed)
-        self._episode = int(self.np_random.integers(2**63))
-        self._begin(self._episode, options)
+        episode = int(self.np_random.integers(2**63))
+        self._begin(episode, options)
+        self._episode = episode  # afterwards: a scene may begin by going back to a stored state
         self._steps, self._command = 0, 0.0
         self.progress.begin()
         self._injector.arm(faults, self._episode)

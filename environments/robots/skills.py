@@ -9,12 +9,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from environments.robots import motion
-from environments.robots.world import Arm, Vector, World
+from environments.robots.world import STROKE_STEPS, Arm, Vector, Workspace, World
 
 SKILL_STEPS = 30
 """A skill ends after this many control steps at the latest."""
-STROKE_STEPS = 12
-"""Control steps of a full stroke of the gripper: 8 of command, and 4 for the fingers to follow."""
 ARRIVED_M, ARRIVED_RAD = 0.003, 0.03
 
 Centimetres = Annotated[float, Field(ge=-15.0, le=15.0)]
@@ -69,7 +67,7 @@ class Skills:
         self,
         world: World,
         arm: Arm,
-        workspace: tuple[tuple[float, float, float], tuple[float, float, float]],
+        workspace: Workspace,
         control: Callable[[list[float]], None],
         command: Callable[[], float],
     ) -> None:

@@ -28,15 +28,13 @@ from robosuite.models.tasks import ManipulationTask  # noqa: E402
 from robosuite.utils.binding_utils import MjSim  # noqa: E402
 
 from environments.robots.scene import BOWL, bowl_object, compile_model, cube_object  # noqa: E402
-from environments.robots.world import Fact  # noqa: E402
+from environments.robots.world import CONTROL_HZ, FINGERS, Fact  # noqa: E402
 from environments.robots.world import Vector as Vector  # noqa: E402
 
 TABLE_Z_M = 0.8
 """Height of the table top."""
 CUBE_HALF_M = 0.02
 """Half the edge of a cube."""
-CONTROL_HZ = 20
-"""LIBERO's control rate: one action lasts 50 ms, 25 physics substeps of 2 ms."""
 
 COLOURS: dict[str, tuple[float, float, float, float]] = {
     "red": (0.80, 0.10, 0.08, 1.0),
@@ -124,10 +122,7 @@ class PandaWorld(SingleArmEnv):
 
     def _finger_geoms(self) -> dict[str, frozenset[int]]:
         model, gripper = self.sim.model, self.robots[0].gripper.important_geoms
-        return {
-            side: frozenset(int(model.geom_name2id(geom)) for geom in gripper[side])
-            for side in ("left_finger", "right_finger")
-        }
+        return {side: frozenset(int(model.geom_name2id(geom)) for geom in gripper[side]) for side in FINGERS}
 
     def position(self, name: str) -> Vector:
         """Origin of an object, (3,) m."""

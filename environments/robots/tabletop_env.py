@@ -10,12 +10,11 @@ import numpy as np
 from environments.robots import expert, motion, predicates
 from environments.robots.control import PandaArm
 from environments.robots.rendering import Quality
-from environments.robots.robot_env import CAMERAS, CONTROL_HZ, RobotEnv
+from environments.robots.robot_env import CAMERAS, RobotEnv
 from environments.robots.scene import BOWL
-from environments.robots.skills import STROKE_STEPS
 from environments.robots.tabletop import Layout, TabletopWorld
 from environments.robots.teleop_env import VIEW_PX, TeleopEnv
-from environments.robots.world import Arm
+from environments.robots.world import CONTROL_HZ, STROKE_STEPS, Arm
 from environments.task import ActionSpace, Task
 
 __all__ = ["CAMERAS", "CONTROL_HZ", "WORKSPACE_M", "BowlProgress", "TabletopEnv", "make_tabletop"]
@@ -130,8 +129,8 @@ class BowlProgress:
 class TabletopEnv(RobotEnv):
     """A task on the tabletop; observations, actions and snapshots are `RobotEnv`'s.
 
-    This is LIBERO's observation except that the pictures are upright: LIBERO's policies were trained
-    on pictures turned by 180 degrees, so whoever plays such a policy turns them (`picture[::-1, ::-1]`).
+    This is LIBERO's observation except that the pictures are upright: LIBERO's policies were trained on
+    mirrored ones, so whoever plays such a policy mirrors them (`picture[:, ::-1]`; see `libero.view`).
     """
 
     world: TabletopWorld
@@ -163,8 +162,6 @@ class TabletopEnv(RobotEnv):
         return f"{colour} cube" if colour else name
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
-        now = self._episode
         self._unpack_world(self._start)
-        self._episode = now
         self.world.place(np.random.default_rng(episode))
         self.arm.hold()

@@ -20,8 +20,9 @@ from environments.env import Frame
 from environments.errors import DisplayError, InvalidSnapshot
 from environments.game import FRAME_SIZE, InputEvent
 from environments.robots.teleop_controls import BY_ID, BY_KEY, STEP_SIZES, Control, control_at
-from environments.robots.teleop_motion import STEP_MS, Driver, Moved, Rig, Vector, levelling_turn, view_frame
+from environments.robots.teleop_motion import STEP_MS, Driver, Moved, Rig, levelling_turn, view_frame
 from environments.robots.teleop_window import Panel, draw, in_picture
+from environments.robots.world import Vector
 
 if TYPE_CHECKING:
     from environments.desktop import Desktop

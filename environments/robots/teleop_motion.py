@@ -10,25 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from environments.env import Frame
+from environments.robots.motion import GAIN
+from environments.robots.world import CONTROL_HZ, MOVE_M, STROKE_STEPS, TURN_RAD, Vector, Workspace
 
-Vector = NDArray[np.float64]
-
-STEP_MS = 50
-"""One control step (LIBERO's 20 Hz)."""
-MOVE_M, TURN_RAD = 0.05, 0.5
-"""What +-1 of a native action asks for (OSC_POSE as LIBERO sets it)."""
+STEP_MS = 1000 // CONTROL_HZ
+"""One control step."""
 SETTLE_STEPS = 14
 """Control steps that the arm is given to arrive once its goal stands still."""
 ARRIVED_M, ARRIVED_RAD, STILL_M_S = 0.002, 0.02, 0.03
 FOLLOW_M = 0.006
 """A hand that is farther from where it was sent has been blocked or pushed: the next stroke begins where it is."""
-STROKE_STEPS = 12
-"""Control steps of a full stroke of the gripper: 8 of command, and 4 for the fingers to follow."""
-_GAIN = 2.0
-"""Offset commanded per metre of error: half of it is made good in about two steps."""
 
 
 class Rig(Protocol):
@@ -37,8 +30,8 @@ class Rig(Protocol):
     main_camera: str
     """Observation key of the fixed camera."""
     wrist_camera: str
-    workspace: tuple[tuple[float, float, float], tuple[float, float, float]]
-    """Lowest and highest x, y, z of the grip site, in metres: the arm is not sent outside."""
+    workspace: Workspace
+    """The arm is not sent outside."""
     origin: tuple[float, float, float]
     """Where the read-outs of the hand's position count from, in metres of the world frame: calibration, not truth."""
 
@@ -150,7 +143,7 @@ class Driver:
             self._send(goal - self._rig.position, np.zeros(3), command)
 
     def _send(self, offset: Vector, turn: Vector, command: float = 0.0) -> None:
-        move = np.clip(_GAIN * offset / MOVE_M, -1.0, 1.0)
+        move = np.clip(GAIN * offset / MOVE_M, -1.0, 1.0)
         rotation = np.clip(turn / TURN_RAD, -1.0, 1.0)
         grip = command or self._rig.gripper_command or -1.0  # an arm that was told nothing holds its hand open
         self._rig.control([float(np.float32(value)) for value in (*move, *rotation, grip)])

@@ -34,7 +34,7 @@ from environments.robots.teleop_controls import (
     WRIST_VIEW,
     Control,
 )
-from environments.robots.teleop_motion import Vector
+from environments.robots.world import Vector
 
 PRESSED: Colour = (255, 214, 102)
 """A button that the last gesture pressed."""

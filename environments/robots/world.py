@@ -15,15 +15,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from environments.robots.steps import Fact as Fact
+
 Vector = NDArray[np.float64]
 
 OPEN, CLOSE = -1.0, 1.0
 """Gripper commands of the native action."""
+CONTROL_HZ = 20
+"""LIBERO's control rate: one action lasts 50 ms, 25 physics substeps of 2 ms."""
+MOVE_M, TURN_RAD = 0.05, 0.5
+"""What +-1 of a native action asks for (OSC_POSE as LIBERO sets it)."""
+STROKE_STEPS = 12
+"""Control steps of a full stroke of the gripper: 8 of command, and 4 for the fingers to follow."""
+CLOSE_STEPS = 9
+"""Control steps after which a hand that closes may be believed closed: the 8 of command, and one more."""
+Workspace = tuple[tuple[float, float, float], tuple[float, float, float]]
+"""Lowest and highest x, y, z that the grip site may be sent to, in metres."""
 FINGERS = ("left_finger", "right_finger")
 """What `World.touching` calls the two fingers."""
-
-Fact = tuple[str, ...]
-"""A predicate with its arguments, such as ("on", "bowl", "plate"): BDDL's goals are conjunctions of these."""
 
 
 class World(Protocol):

@@ -296,7 +296,7 @@ def test_the_arm_moves_as_under_robosuites_own_step():
     """Same controller settings, same actions: joints agree to a micrometre after one second."""
     world = TabletopWorld(Layout())
     world.place(np.random.default_rng(0))
-    arm = control.Arm(world)
+    arm = control.PandaArm(world)
     physics = snapshot.Physics(world.mj_model, world.mj_data)
     start = physics.read()
     robosuite_controller = world.robots[0].controller

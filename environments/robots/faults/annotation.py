@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from environments.robots._robosuite import mujoco
+from environments.robots import motion
 from environments.robots.faults.fault import Fault
 from environments.robots.robot_env import RobotEnv
 from environments.robots.world import Vector
@@ -153,10 +153,7 @@ def _deviation(
     names = [name for name in (about, "hand") if name in twin]
     off = {name: course.poses[step][name][0] - twin[name][0] for name in names}
     entity = max(names, key=lambda name: float(np.linalg.norm(off[name])))
-    turn, quat = np.empty(3), np.empty(4)
-    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(course.poses[step][entity][1] @ twin[entity][1].T).ravel())
-    mujoco.mju_quat2Vel(turn, quat, 1.0)
-    return entity, _three(off[entity]), _three(turn)
+    return entity, _three(off[entity]), _three(motion.turn_to(twin[entity][1], course.poses[step][entity][1]))
 
 
 def _three(vector: Vector) -> tuple[float, float, float]:

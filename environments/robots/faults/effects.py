@@ -14,14 +14,11 @@ import numpy as np
 from environments.robots._robosuite import mujoco
 from environments.robots.faults.fault import Fault
 from environments.robots.faults.senses import Percept
-from environments.robots.world import OPEN, Arm, Vector, World
+from environments.robots.motion import GAIN
+from environments.robots.world import MOVE_M, OPEN, TURN_RAD, Arm, Vector, World
 
 HISTORY = 10
 """Actions that a looping policy repeats."""
-_METRES, _RADIANS = 0.05, 0.5
-"""What a native action of 1 asks for, by translation and by rotation."""
-_GAIN = 2.0
-"""A policy that asks for twice its error, as the scripted ones do, ends beside its goal by a bias divided by this."""
 _PIXEL_NOISE = 1500.0
 """Brightness steps of picture noise for a metre of noise in the poses: 30 steps for 2 cm."""
 
@@ -34,11 +31,6 @@ class Scene:
     arm: Arm
     focus: Callable[[], tuple[str | None, str | None]]
     """The object that the present sub-goal is about, and the place that it should go to."""
-
-    def direction(self, rng: np.random.Generator) -> Vector:
-        """A horizontal unit vector, (3,)."""
-        angle = rng.uniform(0.0, 2 * np.pi)
-        return np.array([np.cos(angle), np.sin(angle), 0.0])
 
 
 @dataclass(slots=True)
@@ -71,20 +63,19 @@ class Running:
 
 def begin(run: Running, scene: Scene) -> None:
     """Draw directions, note whom it is about, and move what is moved."""
-    thing, place = scene.focus()
-    run.memory.update(thing=thing, place=place)
-    offset = scene.direction(run.rng(1)) * run.fault.size
-    run.memory["offset"] = offset.tolist()
-    if run.fault.kind in ("wrong-object", "wrong-target"):
+    (thing, place), kind = scene.focus(), run.fault.kind
+    size = _UNSEEN_M[run.fault.severity] if kind == "stale-view" else run.fault.size
+    angle = run.rng(1).uniform(0.0, 2 * np.pi)
+    offset = np.array([np.cos(angle), np.sin(angle), 0.0]) * size
+    run.memory.update(thing=thing, place=place, offset=offset.tolist())
+    if kind in ("wrong-object", "wrong-target"):
         run.memory["other"] = _nearest_other(scene.world, thing, place)
-    elif run.fault.kind == "stale-view":
+    elif kind == "stale-view":
         run.memory["poses"] = {name: _pose(scene.world, name) for name in scene.world.objects}
-    if run.fault.kind in ("object-moved", "stale-view") and thing is not None:
-        shift = (
-            offset if run.fault.kind == "object-moved" else scene.direction(run.rng(1)) * _UNSEEN_M[run.fault.severity]
-        )
-        run.memory["offset"] = shift.tolist()
-        displace(scene.world, thing, shift)
+    elif kind == "collision":
+        run.memory["body"] = _struck(scene.world, thing)
+    if kind in ("object-moved", "stale-view") and thing is not None:
+        displace(scene.world, thing, offset)
 
 
 _UNSEEN_M = (0.003, 0.04, 0.06, 0.08)
@@ -94,7 +85,7 @@ _UNSEEN_M = (0.003, 0.04, 0.06, 0.08)
 def end(run: Running, scene: Scene) -> None:
     """Take back what would otherwise stay."""
     if run.fault.kind == "collision":
-        scene.world.mj_data.xfrc_applied[_struck(run, scene.world)] = 0.0
+        scene.world.mj_data.xfrc_applied[run.memory["body"]] = 0.0
 
 
 # -- every step --------------------------------------------------------------------------------------------------------
@@ -125,10 +116,11 @@ def carried_out(run: Running, action: list[float], scene: Scene) -> list[float]:
     """What reaches the motors under a fault of control, or under one that is felt as such."""
     match run.fault.kind:
         case "translation-bias":
-            return _added(action, 0, _GAIN * np.array(run.memory["offset"]) / _METRES)
+            # A policy that asks for GAIN times its error, as the scripted ones do, ends this far beside its goal.
+            return _added(action, 0, GAIN * np.array(run.memory["offset"]) / MOVE_M)
         case "rotation-bias":
             side = 1.0 if run.memory["offset"][0] >= 0 else -1.0
-            return _added(action, 3, np.array([0.0, 0.0, side * _GAIN * run.fault.size / _RADIANS]))
+            return _added(action, 3, np.array([0.0, 0.0, side * GAIN * run.fault.size / TURN_RAD]))
         case "grasp-miss" | "gripper-opens-mid-carry" | "false-grasp":
             return [*action[:6], OPEN]
         case "gripper-timing":
@@ -138,7 +130,7 @@ def carried_out(run: Running, action: list[float], scene: Scene) -> list[float]:
         case "delay":
             return list(_delayed(run, action, [0.0] * 6 + [action[6]]))
         case "collision":
-            scene.world.mj_data.xfrc_applied[_struck(run, scene.world)][:3] = run.memory["offset"]
+            scene.world.mj_data.xfrc_applied[run.memory["body"]][:3] = run.memory["offset"]
             return action
         case _:
             return action
@@ -222,9 +214,9 @@ def _delayed(run: Running, value: Any, before: Any) -> Any:
     return queue.pop(0) if len(queue) > round(run.fault.size) else before
 
 
-def _struck(run: Running, world: World) -> int:
+def _struck(world: World, thing: str | None) -> int:
     """The body that is struck: the object, or the hand where the fault is about none."""
-    if run.memory["thing"] is None:
+    if thing is None:
         return int(world.mj_model.body("robot0_right_hand").id)
-    joint, _ = _free_joint(world, run.memory["thing"])
+    joint, _ = _free_joint(world, thing)
     return int(world.mj_model.jnt_bodyid[joint])

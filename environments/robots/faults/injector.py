@@ -11,7 +11,6 @@ from environments.robots.faults.fault import Fault
 from environments.robots.faults.senses import Percept, SensedArm, SensedWorld
 from environments.robots.world import Vector
 
-Given = Fault | Sequence[Fault] | None
 _SHORT = ("grasp", "release")
 """Stages that last a few steps: a fault waits less in them."""
 
@@ -29,18 +28,12 @@ class Injector:
         """Scene and arm as a policy perceives them."""
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What was injected."""
-        return tuple(run.fault for run in self._running)
-
-    @property
     def arm_position(self) -> Vector:
         """Where the hand really is, (3,) m."""
         return self._scene.arm.position
 
-    def arm(self, given: Given, seed: int) -> None:
+    def arm(self, faults: Sequence[Fault], seed: int) -> None:
         """Begin with these faults, or with none, in the episode of that seed."""
-        faults = () if given is None else (given,) if isinstance(given, Fault) else tuple(given)
         self._running = []
         for fault in faults:
             run = Running(fault, seed, 0)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from environments.robots.world import FINGERS, Vector
+
 if TYPE_CHECKING:
     from environments.robots.faults.injector import Injector
-    from environments.robots.world import Vector
 
 _GREY = 110
 _BLOCKED = 0.7
@@ -109,7 +110,7 @@ class SensedWorld:
         """Contact as the policy believes it."""
         percept = self._injector.percept()
         things = {first, second}
-        if things & percept.held and things & {"left_finger", "right_finger"}:
+        if things & percept.held and things & set(FINGERS):
             return True
         instead = percept.instead
         return bool(self._world.touching(instead.get(first, first), instead.get(second, second)))

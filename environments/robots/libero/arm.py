@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from environments.errors import InfrastructureError
 from environments.robots._robosuite import mujoco
 from environments.robots.libero.conventions import SETTLE_ACTION, SETTLE_STEPS
-from environments.robots.libero.world import CONTROL_HZ, LiberoWorld
-from environments.robots.world import Vector
+from environments.robots.libero.world import LiberoWorld
+from environments.robots.panda import PandaReadings
+from environments.robots.world import CONTROL_HZ, Vector
 
 SUBSTEPS = 25
 GRIPPER_SPEED = 0.01
@@ -77,7 +78,7 @@ class SampleTimer:
         return due
 
 
-class LiberoArm:
+class LiberoArm(PandaReadings):
     """Drives the Panda of a `LiberoWorld` with 7-D actions.
 
     Its state, beyond MuJoCo's: `goal_pos` (3,), `goal_ori` (3, 3), `initial_joint` (7,), the command of
@@ -92,39 +93,14 @@ class LiberoArm:
         self._nullspace = control_utils.nullspace_torques
         self._goal_orientation = control_utils.set_goal_orientation
         self._axis_angle = transform_utils.quat2axisangle
+        super().__init__(world.mj_model, world.mj_data, world.robot)
         self.world = world
-        self._model, self._data = model, data = world.mj_model, world.mj_data
-        robot = world.robot
-        if [int(i) for i in robot._ref_joint_vel_indexes] != list(range(7)):
-            raise InfrastructureError("expected the Panda's joints to be the model's first seven degrees of freedom")
-        if [*robot._ref_joint_actuator_indexes, *robot._ref_joint_gripper_actuator_indexes] != list(range(9)):
-            raise InfrastructureError("expected seven joint actuators and then two finger actuators")
-        self._site = int(robot.eef_site_id)
-        self._hand_quat = data.xquat[int(world.problem.sim.model.body_name2id(robot.robot_model.eef_name))]
-        self._site_pos, self._site_mat = data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3)
-        self._joints, self._speeds, self._bias = data.qpos[:7], data.qvel[:7], data.qfrc_bias[:7]
-        self._finger_qpos = np.array([int(i) for i in robot._ref_gripper_joint_pos_indexes])
-        self._torque_low, self._torque_high = (np.array(limit) for limit in robot.torque_limits)
-        ranges = model.actuator_ctrlrange[7:9]
+        ranges = self._model.actuator_ctrlrange[7:9]
         self._grip_mid, self._grip_half = 0.5 * (ranges[:, 1] + ranges[:, 0]), 0.5 * (ranges[:, 1] - ranges[:, 0])
-        self._jacobian = np.zeros((6, model.nv))
-        self._mass = np.zeros((model.nv, model.nv))
-        kinds = mujoco.mjtWarning
-        self._bad = [int(kind) for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)]
         self.timer = SampleTimer()
         self.begin()
 
     # --- what others read ----------------------------------------------------------------------------------------
-
-    @property
-    def position(self) -> Vector:
-        """Of the grip site between the finger tips, (3,) m, world frame."""
-        return np.array(self._site_pos)
-
-    @property
-    def rotation(self) -> Vector:
-        """Of the grip site, (3, 3), world frame."""
-        return np.array(self._site_mat)
 
     @property
     def hand_axis_angle(self) -> Vector:
@@ -135,19 +111,8 @@ class LiberoArm:
     @property
     def velocity(self) -> Vector:
         """Linear velocity of the grip site, (3,) m/s."""
-        mujoco.mj_jacSite(self._model, self._data, self._jacobian[:3], self._jacobian[3:], self._site)
+        self._update_jacobian()
         return np.asarray(self._jacobian[:3] @ self._data.qvel)
-
-    @property
-    def fingers(self) -> Vector:
-        """The two finger joints, (2,) m, of opposite sign."""
-        return np.asarray(self._data.qpos[self._finger_qpos])
-
-    @property
-    def width_m(self) -> float:
-        """The gap between the finger pads in metres, 0 to 0.08."""
-        left, right = self.fingers
-        return float(left - right)
 
     @property
     def ramp(self) -> float:
@@ -220,8 +185,7 @@ class LiberoArm:
             if substep == SUBSTEPS - 1:
                 self.world.conclude()  # the benchmark judges the poses of the last substep
             mujoco.mj_step1(model, data)
-        if any(data.warning[w].number for w in self._bad):
-            raise InfrastructureError(f"MuJoCo's state diverged at t = {data.time:.3f} s")
+        self._check_stable()
 
     def hold(self) -> None:
         """Make the present pose the goal."""
@@ -264,7 +228,7 @@ class LiberoArm:
     def _update(self) -> None:
         """The controller's view of the arm. Each matrix has robosuite's memory order: a product's bits depend on it."""
         data, jacobian = self._data, self._jacobian
-        mujoco.mj_jacSite(self._model, data, jacobian[:3], jacobian[3:], self._site)
+        self._update_jacobian()
         mujoco.mj_fullM(self._model, self._mass, data.qM)
         speeds = data.qvel
         self._pos, self._ori = self._site_pos.copy(), self._site_mat.copy()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from environments.robots.libero.expert_parts import Parts, action
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import CLOSE, Aim, at
+from environments.robots.motion import Aim, at
+from environments.robots.plans import StepPlan
+from environments.robots.steps import Step, kind
 from environments.robots.world import Arm, Vector
 
 RIM_DEPTH_M = {
@@ -59,25 +60,6 @@ STALLED_M_S, INSIST = 0.012, 3.0
 """A hand slower than this that is not where it is meant to be, is sent so many times as far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One fact to bring about."""
-
-    fact: tuple[str, ...]
-    lasting: bool = True
-    """False for what is needed only until the next step is done."""
-
-    @property
-    def places(self) -> bool:
-        """Whether an object is to be put somewhere; else a part is to be moved."""
-        return len(self.fact) == 3
-
-
-def kind(name: str) -> str:
-    """`akita_black_bowl_1` is an `akita_black_bowl`."""
-    return name.rstrip("0123456789").rstrip("_")
-
-
 def steps(fact: Fact) -> tuple[Step, ...]:
     """A goal's facts in the order in which they can be reached: open and turn on, then put, then close."""
     parts = [goal for goal in fact.goal if len(goal) == 2]
@@ -87,8 +69,10 @@ def steps(fact: Fact) -> tuple[Step, ...]:
     return (*first, *put, *last)
 
 
-class LiberoPlan:
+class LiberoPlan(StepPlan):
     """The way to the goal of one task."""
+
+    world: LiberoWorld
 
     def __init__(self, world: LiberoWorld, arm: Arm) -> None:
         self.world, self.arm = world, arm
@@ -102,17 +86,6 @@ class LiberoPlan:
             if step.fact[0] == "in" and self.world.joints(step.fact[2]) and "close" not in [s.fact[0] for s in given]:
                 yield Step(("open", step.fact[2]), lasting=False)
             yield step
-
-    def due(self) -> Step | None:
-        """The first step that is still to be done, or None if all are."""
-        for i, step in enumerate(self.steps):
-            if not self.settled(step) and (step.lasting or not self.settled(self.steps[i + 1])):
-                return step
-        return None
-
-    def settled(self, step: Step) -> bool:
-        """Whether a step is done: its fact holds, and an object has been let go of."""
-        return self.world.holds(step.fact) and not (step.places and m.touched(self.world, step.fact[1]))
 
     def aim(self) -> Aim:
         """Where the hand goes now."""
@@ -128,8 +101,8 @@ class LiberoPlan:
         if step is None:
             return m.leave(self.arm, float(self.arm.position[2]) + 0.05)
         if not step.places:
-            return self.parts.aim(step.fact[0], step.fact[1])
-        return self.parts.withdraw() or self._place(step)
+            return self.parts.aim(step.verb, step.thing)
+        return self.parts.withdraw() or self.put(step.thing, step.place, holds=self.world.holds(step.fact))
 
     def action(self) -> list[float]:
         """The next native action."""
@@ -137,20 +110,8 @@ class LiberoPlan:
 
     # --- putting something somewhere ---------------------------------------------------------------------------------
 
-    def _place(self, step: Step) -> Aim:
-        world, arm = self.world, self.arm
-        _, name, place = step.fact
-        here = arm.position
-        holds = world.holds(step.fact)
-        if arm.ramp < m.CLOSED and m.touched(world, name) and (holds or self._above(name, place)):
-            return m.leave(arm, float(here[2]) + 0.08)
-        if m.in_hand(world, arm, name):
-            if arm.ramp < m.CLOSED:
-                return Aim("close", here, 0.0, CLOSE)  # contact comes before force
-            return self.bring(name, place)
-        if holds:
-            return m.leave(arm, float(here[2]) + 0.08)
-        return self.fetch(name)
+    def _leave_m(self) -> float:
+        return float(self.arm.position[2]) + 0.08
 
     def fetch(self, name: str) -> Aim:
         """Towards having an object in the hand."""

@@ -15,7 +15,7 @@ from environments.robots import manipulation as m
 from environments.robots._robosuite import mujoco
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import CLOSE, GAIN, OPEN, Aim, at, native
+from environments.robots.motion import CLOSE, OPEN, Aim, at, native, towards, turn_to
 from environments.robots.world import FINGERS, Arm, Vector
 
 PULL_LEAN_RAD, PUSH_LEAN_RAD = math.radians(75), math.radians(45)
@@ -41,17 +41,7 @@ def action(arm: Arm, goal: Aim) -> list[float]:
     """One 7-D action towards an aim, leaning where it says so."""
     if not isinstance(goal, Posed):
         return native(arm, goal)
-    move = np.clip(GAIN * (goal.position - arm.position) / 0.05, -1.0, 1.0)
-    turn = np.clip(GAIN * turn_to(arm.rotation, goal.rotation) / 0.5, -1.0, 1.0)
-    return [float(np.float32(value)) for value in (*move, *turn, goal.gripper)]
-
-
-def turn_to(rotation: Vector, goal: Vector) -> Vector:
-    """The rotation from one orientation to another, (3,): axis times angle, world frame."""
-    quat, vector = np.empty(4), np.empty(3)
-    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(goal @ rotation.T).ravel())
-    mujoco.mju_quat2Vel(vector, quat, 1.0)
-    return vector
+    return towards(arm, goal, turn_to(arm.rotation, goal.rotation))
 
 
 def lean(rotation: Vector) -> float:

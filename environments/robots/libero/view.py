@@ -6,9 +6,6 @@ here, from the joint positions of that moment, in a second `mjData` that the sim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from environments.env import Frame
@@ -16,10 +13,8 @@ from environments.robots._robosuite import mujoco
 from environments.robots.libero.arm import Sample
 from environments.robots.libero.world import LiberoWorld
 from environments.robots.rendering import Camera, Quality
+from environments.robots.robot_env import CAMERAS
 from environments.robots.world import Vector
-
-CAMERAS: Mapping[str, str] = MappingProxyType({"agentview": "agentview", "wrist": "robot0_eye_in_hand"})
-"""Observation key and MuJoCo camera."""
 
 
 class View:

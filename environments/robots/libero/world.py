@@ -23,9 +23,8 @@ from environments.errors import InfrastructureError, MissingBenchmark
 from environments.robots.libero import init_states, loading
 from environments.robots.libero.conventions import CONVENTIONS, ConventionName
 from environments.robots.libero.suites import Fact
-from environments.robots.world import FINGERS, Vector
+from environments.robots.world import CONTROL_HZ, FINGERS, Vector
 
-CONTROL_HZ = 20
 PLACEMENT_TRIES = 100
 BUILT_FIELDS = ("body_pos", "body_quat", "site_rgba", "geom_rgba", "geom_friction", "body_mass")
 """What an episode, or a fault, may write into the model."""

@@ -9,17 +9,15 @@ import numpy as np
 
 from environments.robots import manipulation as m
 from environments.robots.motion import CLOSE, OPEN, Aim, heading, native, wrap
+from environments.robots.steps import Step
 from environments.robots.suite.plan import Plan
-from environments.robots.suite.spec import Step
-from environments.robots.world import Vector
+from environments.robots.world import CLOSE_STEPS, Vector
 
 if TYPE_CHECKING:
     from environments.robots.suite.env import SuiteEnv
 
 Belief = Literal["empty", "closing", "held", "opening"]
 
-CLOSE_STEPS = 9
-"""Control steps of a full stroke of the gripper (8), and one more."""
 MOVE_STEPS = 60
 """A drawer or knob is believed moved after so many control steps at the latest."""
 ARRIVED_M, ARRIVED_RAD = 0.004, math.radians(4)

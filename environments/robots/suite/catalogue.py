@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from environments.robots.suite.spec import Span, Step, SuiteTask, Thing
+from environments.robots.steps import Step
+from environments.robots.suite.spec import Span, SuiteTask, Thing
 
 STILL: Span = (0.0, 0.0)
 OUTWARDS: Span = (-math.pi / 2, -math.pi / 2)

@@ -19,12 +19,13 @@ from environments.robots.suite.progress import StepsProgress
 from environments.robots.suite.spec import label
 from environments.robots.suite.world import SuiteWorld
 from environments.robots.teleop_env import VIEW_PX, TeleopEnv
+from environments.robots.world import STROKE_STEPS
 from environments.task import ActionSpace, Task
 
 WORKSPACE_M = ((-0.35, -0.38, 0.805), (0.28, 0.38, 1.20))
 """Where the grip site may be sent by a skill: lowest and highest x, y, z."""
-OPENING_STEPS, SETTLING_STEPS = 12, 4
-"""Control steps in which the hand opens, once for all episodes; and in which each episode's things come to rest."""
+SETTLING_STEPS = 4
+"""Control steps in which each episode's things come to rest."""
 
 _TASKS = {task.id: task for task in ALL}
 
@@ -39,8 +40,8 @@ def make_suite(task: Task, space: ActionSpace) -> SuiteEnv | TeleopEnv:
 class SuiteEnv(RobotEnv):
     """A task of the suite; the score is that of `StepsProgress`.
 
-    Pictures are upright, where LIBERO's policies were trained on pictures turned by 180 degrees: whoever plays such
-    a policy turns them (`picture[::-1, ::-1]`).
+    Pictures are upright, where LIBERO's policies were trained on mirrored ones: whoever plays such a policy mirrors
+    them (`picture[:, ::-1]`; see `libero.view`).
     """
 
     world: SuiteWorld
@@ -65,7 +66,7 @@ class SuiteEnv(RobotEnv):
             self._skills = ObjectSkills(
                 world, arm, WORKSPACE_M, lambda action: self._control(action), lambda: self._command, self._hands
             )
-        for _ in range(OPENING_STEPS):
+        for _ in range(STROKE_STEPS):  # the hand opens, once for all episodes
             arm.step([0.0] * 6 + [motion.OPEN])
         self._start = self._pack_world()
 
@@ -91,9 +92,7 @@ class SuiteEnv(RobotEnv):
         return label(name)
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
-        now = self._episode
         self._unpack_world(self._start)
-        self._episode = now
         self.world.place(np.random.default_rng(episode))
         self.arm.hold()
         for _ in range(SETTLING_STEPS):

@@ -9,8 +9,9 @@ from typing import Any
 from environments.robots.manipulation import held
 from environments.robots.motion import OPEN, Aim
 from environments.robots.object_skills import Verb
+from environments.robots.steps import Step
 from environments.robots.suite.plan import Plan
-from environments.robots.suite.spec import Step, label
+from environments.robots.suite.spec import label
 
 HIGH_M = 1.1
 """A hand that has nothing left to do rises up to here."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from environments.robots.suite.spec import Step, SuiteTask, label
+from environments.robots.steps import Step
+from environments.robots.suite.spec import SuiteTask, label
 from environments.task import Milestone
 
 PLACE_IDS = ("reach", "grasp", "lift", "carry", "place", "release")

@@ -8,7 +8,8 @@ import numpy as np
 
 from environments.robots import manipulation as m
 from environments.robots.motion import CLOSE, Aim, at
-from environments.robots.suite.spec import Step
+from environments.robots.plans import StepPlan
+from environments.robots.steps import Step
 from environments.robots.suite.world import CLOSED_PART, OPEN_PART, SuiteWorld
 from environments.robots.world import Arm
 
@@ -30,25 +31,14 @@ SLACK = 0.06
 """Part of its way that a drawer or knob is moved beyond what the predicate asks for."""
 
 
-class Plan:
-    """Steps in order, each left alone while it holds and done again when it is undone."""
+class Plan(StepPlan):
+    """The steps of a task of the suite."""
+
+    world: SuiteWorld
 
     def __init__(self, world: SuiteWorld, arm: Arm, steps: tuple[Step, ...]) -> None:
         self.world, self.arm, self.steps = world, arm, steps
         self._kinds = {thing.name: thing.kind for thing in world.things}
-
-    def due(self) -> Step | None:
-        """The first step that is still to be done, or None if all are."""
-        now = [self.settled(step) for step in self.steps]
-        for i, step in enumerate(self.steps):
-            # What need not last is needed only while a later step is still to come.
-            if not now[i] and (step.lasting or not now[i + 1]):
-                return step
-        return None
-
-    def settled(self, step: Step) -> bool:
-        """Whether a step is done: its predicate holds, and an object has been let go of."""
-        return self.world.holds(step.fact) and not (step.places and m.touched(self.world, step.thing))
 
     def aim(self) -> Aim:
         """Where the hand goes now."""
@@ -59,7 +49,11 @@ class Plan:
 
     def aim_at(self, step: Step) -> Aim:
         """Where the hand goes now, for one step."""
-        return self._place(step.thing, step.place) if step.places else self._move(step)
+        if not step.places:
+            return self._move(step)
+        inside = step.place in ("basket", "drawer_inside")
+        holds = self.world.holds(("in" if inside else "on", step.thing, step.place))
+        return self.put(step.thing, step.place, holds=holds)
 
     def grasp(self, name: str) -> m.Grasp:
         """How an object is taken."""
@@ -94,19 +88,8 @@ class Plan:
         within = 0.004 if place.endswith("_cube") else 0.006
         return m.Spot(surface, DROP_M.get(place, m.RELEASE_M), within, heading)
 
-    def _place(self, name: str, place: str) -> Aim:
-        world, arm = self.world, self.arm
-        holds = world.holds(("in" if place in ("basket", "drawer_inside") else "on", name, place))
-        letting_go = arm.ramp < m.CLOSED and (holds or self._above(name, place))
-        if letting_go and m.touched(world, name):
-            return m.leave(arm, m.travel_height(world))
-        if m.in_hand(world, arm, name):
-            if arm.ramp < m.CLOSED:
-                return Aim("close", arm.position, 0.0, CLOSE)  # contact comes before force
-            return self.bring(name, place)
-        if holds:
-            return m.leave(arm, m.travel_height(world))
-        return self.fetch(name)
+    def _leave_m(self) -> float:
+        return m.travel_height(self.world)
 
     def _above(self, name: str, place: str) -> bool:
         """Whether an object is over its place and as low as it is let go."""
@@ -117,10 +100,8 @@ class Plan:
 
     def carry_height(self, name: str) -> float:
         """Height of the load's lowest point at which it clears everything but itself."""
-        world = self.world
-        others = (other for other in (*world.objects, *world.fixtures) if other != name)
-        tops = [float(world.position(other)[2] + world.bounds(other)[1][2]) for other in others]
-        return max(tops, default=0.8) + CARRY_M
+        others = (top for other, top in m.tops(self.world).items() if other != name)
+        return max(others, default=0.8) + CARRY_M
 
     def handle(self, step: Step) -> m.Handle:
         """What is taken to open, close or turn, and how far it is still to go."""

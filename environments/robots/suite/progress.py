@@ -9,9 +9,9 @@ import numpy as np
 
 from environments.robots import manipulation as m
 from environments.robots.motion import OPEN
+from environments.robots.steps import Step
 from environments.robots.suite import milestones as words
 from environments.robots.suite.plan import Plan
-from environments.robots.suite.spec import Step
 from environments.robots.suite.world import CLOSED_PART, OPEN_PART, SuiteWorld
 from environments.robots.world import Arm, Vector
 

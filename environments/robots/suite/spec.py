@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Fact = tuple[str, ...]
+from environments.robots.steps import Fact, Step, kind
+
 Span = tuple[float, float]
 
 Verb = Literal["in", "on", "open", "close", "turnon", "turnoff"]
@@ -41,35 +42,6 @@ class Thing:
     def label(self) -> str:
         """In words, without the number."""
         return label(self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One sub-goal on the way."""
-
-    fact: Fact
-    lasting: bool = True
-    """Whether it is part of the goal; a drawer may be opened only to be closed again."""
-
-    @property
-    def verb(self) -> str:
-        """The predicate."""
-        return self.fact[0]
-
-    @property
-    def thing(self) -> str:
-        """What is moved."""
-        return self.fact[1]
-
-    @property
-    def place(self) -> str:
-        """Where an object is to be."""
-        return self.fact[2]
-
-    @property
-    def places(self) -> bool:
-        """Whether an object is to be put somewhere; else a part is to be slid or turned."""
-        return len(self.fact) == 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +77,5 @@ _MOVED = {"drawer": "drawer", "knob": "knob of the stove"}
 
 def label(name: str) -> str:
     """What a person calls a thing, a part or a place: `black_bowl_1` is a black bowl."""
-    stem = name.rstrip("0123456789").rstrip("_")
+    stem = kind(name)
     return _PLACES.get(stem) or _MOVED.get(stem) or stem.replace("_", " ")

@@ -29,9 +29,9 @@ from robosuite.utils.binding_utils import MjSim  # noqa: E402
 
 from environments.robots.scene import aim_camera, compile_model  # noqa: E402
 from environments.robots.suite import parts  # noqa: E402
-from environments.robots.suite.spec import Fact, Thing  # noqa: E402
+from environments.robots.suite.spec import Thing  # noqa: E402
 from environments.robots.tabletop import TABLE_Z_M, PandaWorld, free_joint  # noqa: E402
-from environments.robots.world import Vector  # noqa: E402
+from environments.robots.world import Fact, Vector  # noqa: E402
 
 AGENTVIEW_POS_M, AGENTVIEW_TARGET_M, AGENTVIEW_FOVY_DEG = (0.86, 0.0, 1.62), (-0.04, 0.0, 0.86), 36.0
 PLACEMENT_TRIES, SPOT_TRIES = 1_000, 30
