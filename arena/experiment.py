@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 import agents
@@ -20,7 +19,8 @@ from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
-from environments.errors import UnknownTask
+from environments import plain_yaml
+from environments.errors import NotPlainYaml, UnknownTask
 from environments.robots.faults import Fault
 from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task
 
@@ -209,15 +209,9 @@ def parse(text: str, source: str = "experiment", *, model: Mapping[str, Any] | N
         InvalidExperiment: with every problem, each with its path, value and remedy.
     """
     try:
-        data = yaml.safe_load(text)
-    except RecursionError:
-        raise InvalidExperiment(source, [Problem("file", "", "is nested too deeply")]) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "file"
-        raise InvalidExperiment(
-            source, [Problem(where, "", f"is not YAML: {getattr(error, 'problem', error)}")]
-        ) from None
+        data = plain_yaml.load(text)
+    except NotPlainYaml as error:
+        raise InvalidExperiment(source, [Problem(where, "", message) for where, message in error.problems]) from None
     if not isinstance(data, dict):
         raise InvalidExperiment(
             source, [Problem("file", data, "expected a mapping with `name`, `tasks`, `agents`, ...")]

@@ -10,6 +10,7 @@
     ├── NoExpert               the task has no scripted expert (also a NotImplementedError)
     ├── InvalidAction          an action that the space's schema refuses
     ├── InvalidSnapshot        bytes that this environment did not write
+    ├── NotPlainYaml           text that is no YAML, or does not mean what it looks like (also a ValueError)
     ├── InvalidProfile         the profile of a game that somebody owns, with problems (also a ValueError)
     ├── StaleObservation       an observation read after the world has moved on
     └── InfrastructureError    the machine's fault, never the player's: re-run
@@ -85,6 +86,17 @@ class InvalidAction(EnvironmentsError, ValueError):
 
 class InvalidSnapshot(EnvironmentsError, ValueError):
     """Bytes that are not a snapshot of this environment, or of another version of it."""
+
+
+class NotPlainYaml(EnvironmentsError, ValueError):
+    """Text that is no YAML, or that does not mean what it looks like. `problems` lists all: where, and what to do."""
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        self.problems = problems
+        super().__init__(problems)  # the argument as given, so that the error survives pickling between processes
+
+    def __str__(self) -> str:
+        return "; ".join(f"{where}: {message}" for where, message in self.problems)
 
 
 class InvalidProfile(EnvironmentsError, ValueError):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from environments import plain_yaml
 from environments.actions.gui import GuiAction, Key
-from environments.errors import InvalidProfile
+from environments.errors import InvalidProfile, NotPlainYaml
 from environments.task import CATEGORIES
 
 MAX_BYTES = 64 * 1024
@@ -138,27 +138,6 @@ class Profile(BaseModel):
         return f"owned/{self.name}-v{self.version}"
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen when it runs
-    """Plain values only; refuses aliases and keys that are given twice, which YAML lets pass."""
-
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        if node in self.constructed_objects or node in self.recursive_objects:
-            raise yaml.MarkedYAMLError(
-                problem="is used again by an alias (*name); write it out", problem_mark=node.start_mark
-            )
-        return super().construct_object(node, deep)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key.value, str):
-                if key.value in seen:
-                    raise yaml.MarkedYAMLError(problem=f"{key.value!r:.60} is given twice", problem_mark=key.start_mark)
-                seen.add(key.value)
-        made: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return made
-
-
 def load(path: Path | str) -> Profile:
     """Read and validate a profile.
 
@@ -186,26 +165,15 @@ def parse(text: str, source: str = "profile") -> Profile:
             source, [f"file: is larger than {MAX_BYTES // 1024} kB; a profile is text of a page or two"]
         )
     try:
-        data = yaml.load(text, _Loader)
-    except RecursionError:
-        raise InvalidProfile(source, ["file: is nested too deeply"]) from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2024-99-99
-        raise InvalidProfile(source, [_yaml_problem(error)]) from None
+        data = plain_yaml.load(text, aliases=False)
+    except NotPlainYaml as error:
+        raise InvalidProfile(source, [f"{where}: {message}" for where, message in error.problems]) from None
     if not isinstance(data, dict):
         raise InvalidProfile(source, [f"file: expected fields such as `name`, `title`, `goal` (got {_short(data)})"])
     try:
         return Profile.model_validate(data)
     except ValidationError as error:
         raise InvalidProfile(source, list(_explain(error))) from None
-
-
-def _yaml_problem(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "file"
-    problem = getattr(error, "problem", None) or str(error)
-    if "could not determine a constructor" in problem:
-        problem = "a tag (!...) is not allowed: a profile holds plain text, numbers, lists and fields"
-    return f"{where}: {problem[:300]}"
 
 
 _MODELS: dict[str, type[BaseModel]] = {"windows": WindowTitles, "milestones": ProfileMilestone}

@@ -84,7 +84,7 @@ def test_paths_name_the_block() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "said"),
     [
-        ("a: [", "line 1", "is not YAML"),
+        ("a: [", "line 2", "is not YAML"),
         ("- 1", "file", "expected a mapping"),
         ("", "file", "expected a mapping"),
         (GOOD.replace("name: good", "name: Not Good"), "name", "pattern"),
@@ -175,10 +175,15 @@ def test_schema_problems_and_wrong_tasks_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+        ("x: " + "[" * 3000 + "]" * 3000, "nesting depth"),
         (GOOD.replace("seeds: 3", "seeds: [1, 1]"), "listed twice"),
         (GOOD.replace("label: half", 'label: "\\e[31mred"'), "label"),
         (GOOD + "limits: {max_working_s: .inf}\n", "finite"),
+        (GOOD.replace("p: 0.5", "p: .nan"), "no finite number"),
+        (GOOD.replace("p: 0.5", "p: 1" + "0" * 5_000), "larger than any number"),
+        (GOOD + "limits: {max_tokens: 1" + "0" * 30 + "}\n", "larger than any number"),
+        (GOOD + "seeds: 4\n", "is given twice"),
+        (GOOD.replace("seeds: 3", "seeds: 1:30"), "base 60"),
     ],
 )
 def test_what_would_break_later_is_refused_now(text: str, said: str) -> None:
