@@ -56,7 +56,7 @@ class PolicyAgent(Agent):
         """Why the policy is to be reset before it is asked again, or None."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """Protocol, host, what is served there, conventions; neither key nor patience."""
+        """Protocol, host (or whole address), what is served there, conventions; neither key nor patience."""
         o, c = self.options, self._conventions
         return {
             "agent": self.name,

@@ -25,6 +25,7 @@ SCHEMES: dict[str, tuple[str, ...]] = {
     "vla-eval": ("ws", "wss"),
     "lerobot": (),
 }
+_PORTS = {"ws": 80, "wss": 443, "http": 80, "https": 443}
 PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
     "openpi": (("websockets", "msgpack"), "policies"),
     "roboarena": (("websockets", "msgpack"), "policies"),
@@ -139,8 +140,18 @@ class PolicyOptions(BaseModel):
 
     @property
     def host(self) -> str | None:
-        """The host that serves the policy."""
-        return urlsplit(self.url).hostname if self.url else None
+        """What tells servers apart: the host, and without `model`, which says what is served there, the whole address.
+
+        Two checkpoints on two ports of one machine are two policies. Who says what they are may serve them on any port.
+        """
+        if self.url is None:
+            return None
+        parts = urlsplit(self.url)
+        if self.model is not None:
+            return parts.hostname
+        name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        port = parts.port or _PORTS[parts.scheme]
+        return f"{parts.scheme}://{name}:{port}{parts.path.rstrip('/')}"
 
     @property
     def place(self) -> str:

@@ -85,9 +85,9 @@ def _packed(value: Any, form: Any) -> bytes:
     try:
         data: bytes = _msgpack().packb(value, default=form)
     except (TypeError, OverflowError, RecursionError) as error:
-        raise WireError(f"cannot be packed: {error}") from None
+        raise WireError(f"cannot be packed: {_why(error)}") from None
     except ValueError as error:
-        raise error if isinstance(error, WireError) else WireError(f"cannot be packed: {error}") from None
+        raise error if isinstance(error, WireError) else WireError(f"cannot be packed: {_why(error)}") from None
     if len(data) > MAX_BYTES:
         raise WireError(f"the message has {len(data):,} bytes; at most {MAX_BYTES:,} are sent")
     return data
@@ -99,7 +99,23 @@ def _unpacked(data: bytes, hook: Any) -> Any:
     try:
         return _msgpack().unpackb(data, object_hook=hook)
     except (ValueError, TypeError, RecursionError, _msgpack().exceptions.UnpackException) as error:
-        raise error if isinstance(error, WireError) else WireError(f"is no msgpack message: {error}") from None
+        raise error if isinstance(error, WireError) else WireError(f"is no msgpack message: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """An error's own words, or what its kind means: most of msgpack's have none."""
+    words = str(error).strip()
+    if words:
+        return words
+    exceptions = _msgpack().exceptions
+    for kind, meaning in (
+        (exceptions.FormatError, "it holds a byte that begins no value"),
+        (exceptions.StackError, "it is nested too deeply"),
+        (RecursionError, "it is nested too deeply"),
+    ):
+        if isinstance(error, kind):
+            return meaning
+    return type(error).__name__
 
 
 def _openpi_form(value: Any) -> Any:

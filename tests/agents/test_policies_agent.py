@@ -196,6 +196,24 @@ def test_fingerprint_holds_what_changes_the_policy_and_nothing_else(monkeypatch:
         assert player("ws://10.0.0.7:8000", model="pi05_libero", **other).fingerprint() != told
 
 
+@pytest.mark.parametrize(
+    ("url", "other", "alike"),
+    [
+        ("ws://10.0.0.7:8000", "ws://10.0.0.7:8001", False),
+        ("ws://10.0.0.7:8000/bowl", "ws://10.0.0.7:8000/plate", False),
+        ("ws://10.0.0.7", "wss://10.0.0.7", False),
+        ("ws://[::1]:8000", "ws://[::2]:8000", False),
+        ("ws://10.0.0.7", "ws://10.0.0.7:80/", True),
+        ("ws://Robot.Lab:8000", "ws://robot.lab:8000/", True),
+    ],
+)
+def test_without_a_model_the_whole_address_tells_policies_apart(url: str, other: str, alike: bool) -> None:
+    """Two checkpoints on two ports of one host are not one player; a named model may move to another port."""
+    assert (player(url).fingerprint() == player(other).fingerprint()) is alike
+    moved = [player(place, model="pi05_libero").fingerprint() for place in ("ws://10.0.0.7:8000", "ws://10.0.0.7:8001")]
+    assert moved[0] == moved[1] != player("ws://10.0.0.7:8000").fingerprint()
+
+
 def test_it_plays_robots_natively_and_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, env: Any, conf: Any
 ) -> None:

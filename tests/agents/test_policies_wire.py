@@ -139,8 +139,25 @@ def test_what_is_no_array_is_refused(array: Any, said: str) -> None:
     [b"", b"\xc1", b"\x85\xa1", b"\x91" * 5000 + b"\x00", b"\x81\x91\x01\x02", b"\xdd\xff\xff\xff\xff", b"\x01\x02"],
 )
 def test_what_is_no_msgpack_is_refused(data: bytes) -> None:
-    with pytest.raises(WireError, match="is no msgpack message"):
+    """And each refusal has a reason, though most of msgpack's own errors have none."""
+    with pytest.raises(WireError, match=r"is no msgpack message: \w"):
         wire.unpack(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"", "incomplete"), (b"\xc1", "begins no value"), (b"\x91" * 5000 + b"\x00", "nested too deeply")],
+)
+def test_a_refusal_says_what_is_wrong_with_the_bytes(data: bytes, said: str) -> None:
+    with pytest.raises(WireError, match=said):
+        wire.unpack_text_keys(data)
+
+
+def test_what_nests_for_ever_is_not_sent_and_the_reason_is_told() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(WireError, match=r"cannot be packed: \w"):
+        wire.pack(endless)
 
 
 @settings(max_examples=200, deadline=None)
