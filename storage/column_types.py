@@ -11,6 +11,7 @@ import decimal
 import json
 import math
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, LargeBinary, Numeric, Text
@@ -25,6 +26,7 @@ its operators.
 """
 
 _NANO_USD = decimal.Decimal("0.000000001")
+_MOST_USD = 10**9
 
 
 class UtcDateTime(TypeDecorator[dt.datetime]):
@@ -68,9 +70,15 @@ class Usd(TypeDecorator[decimal.Decimal]):
         return dialect.type_descriptor(Numeric(18, 9))
 
     def process_bind_param(self, value: decimal.Decimal | None, dialect: Dialect) -> Any:
-        """Rounded to nine places on every database alike."""
+        """Rounded to nine places on every database alike.
+
+        Raises:
+            ValueError: `value` is no amount that the column can hold.
+        """
         if value is None:
             return None
+        if not value.is_finite() or abs(value) >= _MOST_USD:
+            raise ValueError(f"{value:.6g} US dollars: the column holds amounts below {_MOST_USD}; None is unknown")
         value = value.quantize(_NANO_USD)
         return float(value) if dialect.name == "sqlite" else value
 
@@ -157,19 +165,27 @@ _COMMON = (
 """What requests and replies have in common. Written bytes refer to it: never change it, add another letter instead."""
 
 
-def dump_json(value: Any) -> str:
-    """Serialise for a JSON column. ASCII only, so that lone surrogates stay escapes that every database takes.
+def dump_json(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
+    """Serialise for a JSON column, a terminal or a browser.
+
+    ASCII only, so that lone surrogates, which no encoding has, stay escapes that every reader takes.
 
     NaN and the infinities, which are not JSON but which Python's parser lets through from a model's reply, become the
     strings "NaN", "Infinity" and "-Infinity".
 
+    Args:
+        value: What is written.
+        indent: Spaces a level, for people; None packs it into one line.
+        default: Makes JSON of what is not, as for `json.dumps`.
+
     Raises:
         TypeError: `value` holds something that is not JSON (NumPy scalars, bytes, objects).
     """
+    separators = (",", ":") if indent is None else (",", ": ")
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+        return json.dumps(value, allow_nan=False, separators=separators, indent=indent, default=default)
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False, separators=(",", ":"))
+        return json.dumps(_finite(value), allow_nan=False, separators=separators, indent=indent, default=default)
 
 
 def _finite(value: Any) -> Any:

@@ -12,6 +12,7 @@ from arena.leaderboard import leaderboard
 from storage.models import Episode
 from storage.store import Store
 from ui import queries, views
+from ui.answers import JsonRoute
 
 WINDOW: Final = 256
 """Steps in one answer, at most."""
@@ -23,7 +24,7 @@ Natural = Annotated[int, Query(ge=0)]
 
 def create_router(store: Store) -> APIRouter:
     """The routes, reading from `store`. Handlers are plain functions: FastAPI runs them in its thread pool."""
-    router = APIRouter(prefix="/api", tags=["arena"])
+    router = APIRouter(prefix="/api", tags=["arena"], route_class=JsonRoute)
 
     def known_episode(episode_id: str) -> Episode:
         # Exact ids only: an address that is shared must not come to mean something else.

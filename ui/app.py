@@ -26,7 +26,7 @@ from starlette.responses import Response
 
 from arena.errors import ArenaError
 from storage.store import Store
-from ui import api, media, pages
+from ui import answers, api, media, pages
 from ui import play as playing
 from ui.play import PlayDesk
 from ui.security import Guard, Viewer, check_host, make_viewer
@@ -64,6 +64,7 @@ def create_app(store: Store, *, token: str | None = None, play: PlayDesk | None 
     app = FastAPI(
         title="Rewind Arena", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", lifespan=lifespan
     )
+    answers.add_to(app)
     app.include_router(_pages_router())
     if play is not None:
         app.include_router(playing.create_router(play))

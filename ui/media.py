@@ -25,7 +25,7 @@ IMMUTABLE: Final = "private, max-age=31536000, immutable"
 """An address that is the hash of its content never changes its meaning."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 # What a browser may render from here. Anything else is sent as bytes to save.
 _SHOWN: Final = frozenset({"video/mp4", "image/png", "image/jpeg", "image/webp"})
 

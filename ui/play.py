@@ -26,6 +26,7 @@ from environments.errors import EnvironmentsError, InfrastructureError, InvalidA
 from environments.task import CATEGORIES, TIERS, Task
 from storage.models import Episode
 from storage.store import Store
+from ui.answers import JsonRoute
 
 POLL_S: Final = 2.0
 """How long a question for the next picture stays open: short, for the server ends only when all are answered."""
@@ -122,7 +123,7 @@ class PlayDesk:
 
 def create_router(desk: PlayDesk) -> APIRouter:
     """The routes below `/api/play`. Handlers are plain functions: FastAPI runs them in its thread pool."""
-    router = APIRouter(prefix="/api/play", tags=["play"])
+    router = APIRouter(prefix="/api/play", tags=["play"], route_class=JsonRoute)
 
     def known(session_id: str) -> HumanSession:
         session = desk.session(session_id)

@@ -63,6 +63,8 @@ PLAY: Final = "/api/play"
 """The only addresses that change anything, and only on a server that offers play."""
 MAX_BODY: Final = 16_384
 """Bytes of one message from the page of a game."""
+_DIGITS: Final = 9
+"""Of a length that is read at all: Python refuses to read thousands of them."""
 
 Viewer = Callable[[HTTPConnection], str | None]
 
@@ -171,6 +173,8 @@ class Guard:
             if self._token is None:
                 return _problem(421, "without a token this server answers only to a loopback name such as 127.0.0.1")
             return _problem(401, "open the link with ?token=... once, or send 'Authorization: Bearer ...'", _CHALLENGE)
+        if "\0" in path or b"%00" in connection.scope["query_string"]:
+            return _problem(400, "an address holds no NUL (%00)")  # PostgreSQL knows no text with one
         if "/gradio_api/" in path and any(door in path for door in _CLOSED):
             return _problem(404, "no such page")
         return _refuse_post(connection) if posting else None
@@ -207,7 +211,7 @@ def _refuse_post(connection: HTTPConnection) -> Response | None:
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return _problem(415, "send application/json")
     length = headers.get("content-length", "")
-    if not length.isdecimal() or int(length) > MAX_BODY:
+    if not length.isdecimal() or len(length) > _DIGITS or int(length) > MAX_BODY:
         return _problem(413, f"a message has a Content-Length of at most {MAX_BODY} bytes")
     return None
 

@@ -26,6 +26,10 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
 """HTTP 429 that no waiting mends: nothing is left on the account."""
 
 
+_DEEPEST = 100
+"""Levels of a reply: ten times what any provider needs, a tenth of what Python's stack bears."""
+
+
 class ContentRefused(Exception):
     """The provider's content filter stopped the request: the model's refusal, not a failure."""
 
@@ -93,7 +97,7 @@ class OpenAIBackend:
         )
         try:
             reply = json.loads(raw.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             _no_completion(raw.status_code, f"its body is no JSON: {raw.text[:120]!r}")
         return checked(reply, raw.status_code)
 
@@ -283,6 +287,8 @@ def checked(reply: Any, status: int) -> dict[str, Any]:
     Raises:
         Failure: if it has not.
     """
+    if _deeper_than(reply, _DEEPEST):
+        _no_completion(status, f"it is nested more than {_DEEPEST} levels deep")
     if not isinstance(reply, dict):
         _no_completion(status, f"expected an object, got {type(reply).__name__}")
     choices = reply.get("choices")
@@ -291,6 +297,21 @@ def checked(reply: Any, status: int) -> dict[str, Any]:
     if not isinstance(choices[0].get("message"), dict):
         _no_completion(status, "its first choice has no `message`")
     return reply
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    """Whether JSON is nested deeper than that; level by level, for a recursion would itself run out of stack."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [
+            item
+            for holder in level
+            if isinstance(holder, dict | list)
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _no_completion(status: int, why: str) -> NoReturn:

@@ -17,7 +17,7 @@ from agents.gateway.backends import Backend, ContentRefused, Failure, LiteLLMBac
 from agents.gateway.cache import CallCache
 from agents.gateway.limits import Budget, TokenBucket, shared_bucket
 from agents.gateway.messages import ModelRequest
-from agents.gateway.pricing import Price, reported_cost, token_counts
+from agents.gateway.pricing import MOST_USD, Price, Usage, read_usage
 from agents.gateway.retry import Clock, RetryPolicy, parse_retry_after, retryable
 from agents.gateway.secrets import Mask
 from agents.gateway.settings import GatewaySettings
@@ -183,16 +183,16 @@ class ModelGateway:
         return wait
 
     def _correct_tokens(self, reply: Mapping[str, Any], estimate: int) -> None:
-        used, made = token_counts(_usage(reply))
-        if self._tokens and used is not None and made is not None:
-            self._tokens.give_back(estimate - used - made)
+        usage = read_usage(_usage(reply))
+        if self._tokens and usage.input_tokens is not None and usage.output_tokens is not None:
+            self._tokens.give_back(estimate - usage.input_tokens - usage.output_tokens)
 
     def _call(
         self, request: ModelRequest, recorded: dict[str, Any], attempts: _Attempts, price: Price | None
     ) -> ModelCall:
         usage = _usage(attempts.reply or {})
-        tokens_in, tokens_out = token_counts(usage)
-        cost, source = self._cost(usage, tokens_in, tokens_out, price)
+        known = read_usage(usage)
+        cost, source = self._cost(known, price)
         if attempts.reply is None:
             cost, source = None, "unknown: no answer"
         return ModelCall(
@@ -208,8 +208,8 @@ class ModelGateway:
             retries=attempts.retries,
             latency_s=self.clock.monotonic() - attempts.started,
             waited_s=attempts.waited_s,
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
+            input_tokens=known.input_tokens,
+            output_tokens=known.output_tokens,
             usage=usage,
             cost_usd=cost,
             cost_source=source,
@@ -235,17 +235,19 @@ class ModelGateway:
             cached=True,
         )
 
-    def _cost(
-        self, usage: Mapping[str, Any], tokens_in: int | None, tokens_out: int | None, price: Price | None
-    ) -> tuple[Decimal | None, str]:
-        reported = reported_cost(usage)
-        if reported is not None:
-            return reported, "provider"
+    def _cost(self, usage: Usage, price: Price | None) -> tuple[Decimal | None, str]:
+        """What a call cost, and whose word that is, in 60 characters at most."""
+        doubt = f"{usage.doubtful} is not believed" if usage.doubtful else ""
+        if usage.cost_usd is not None:
+            return usage.cost_usd, f"provider; {doubt}" if doubt else "provider"
+        if doubt:
+            return None, f"unknown: {doubt}"
         if price is None:
             return None, OWN_ENDPOINT if self.settings.base_url else "unknown: no price for this model"
-        if tokens_in is None or tokens_out is None:
+        if usage.input_tokens is None or usage.output_tokens is None:
             return None, "unknown: the provider reported no usage"
-        return price.cost(tokens_in, tokens_out), price.source
+        cost = price.cost(usage.input_tokens, usage.output_tokens)
+        return (cost, price.source) if cost <= MOST_USD else (None, f"unknown: above {MOST_USD} US dollars a call")
 
     def _price(self) -> Price | None:
         if self.settings.input_price is not None and self.settings.output_price is not None:

@@ -200,16 +200,25 @@ class ModelRequest:
 
 def _message(message: Message, recorded: bool) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
-        return {"role": message.role, "content": "\n\n".join(str(part) for part in message.parts)}
+        return {"role": message.role, "content": _sendable("\n\n".join(str(part) for part in message.parts))}
     return {"role": message.role, "content": [_part(part, recorded) for part in message.parts]}
 
 
 def _part(part: str | Image, recorded: bool) -> dict[str, Any]:
     if isinstance(part, str):
-        return {"type": "text", "text": part}
+        return {"type": "text", "text": _sendable(part)}
     if recorded:
         return {"half_of": part.whole.sha256} if part.whole else {"artifact": part.sha256}
     return {"type": "image_url", "image_url": {"url": part.data_url()}}
+
+
+def _sendable(text: str) -> str:
+    """Text with U+FFFD for each half of a surrogate pair: what a model said of that kind comes back in a prompt."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

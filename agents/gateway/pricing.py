@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
+
+Number = TypeVar("Number", int, Decimal)
 
 _MILLION = Decimal(1_000_000)
+MOST_USD = Decimal(1_000)
+"""More than one call can cost, in US dollars: whoever reports more is not to be believed."""
+MOST_TOKENS = 10**9
+"""A thousand times the longest context there is; it also fits a column of 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +34,46 @@ class Price:
         return self.input_usd * input_tokens + self.output_usd * output_tokens
 
 
-def reported_cost(usage: Mapping[str, Any]) -> Decimal | None:
-    """The cost that some routers put into `usage.cost`, in US dollars."""
-    value = usage.get("cost")
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a provider says that a call took, as far as it can be believed. None is unknown."""
+
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: Decimal | None
+    """The cost that some routers report, in US dollars."""
+    doubtful: str = ""
+    """The first field that holds nonsense; its value stays in the reply."""
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """The counts and the cost of a reply's `usage`; a field that is missing or holds nonsense is unknown."""
+    doubtful: list[str] = []
+
+    def believed(name: str, read: Callable[[Any], Number | None]) -> Number | None:
+        value = usage.get(name)
+        if value is None:
+            return None
+        found = read(value)
+        if found is None:
+            doubtful.append(f"usage.{name}")
+        return found
+
+    tokens_in, tokens_out = believed("prompt_tokens", _tokens), believed("completion_tokens", _tokens)
+    cost = believed("cost", _dollars)
+    return Usage(tokens_in, tokens_out, cost, doubtful[0] if doubtful else "")
+
+
+def _tokens(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= MOST_TOKENS else None
+
+
+def _dollars(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         cost = Decimal(str(value))
     except InvalidOperation:
         return None
-    return cost if cost.is_finite() and cost >= 0 else None
-
-
-def token_counts(usage: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Input and output tokens as the provider counted them; None where it did not."""
-
-    def count(name: str) -> int | None:
-        value = usage.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-    return count("prompt_tokens"), count("completion_tokens")
+    return cost if cost.is_finite() and 0 <= cost <= MOST_USD else None

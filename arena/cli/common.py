@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from rich.text import Text
 from arena.leaderboard import Leaderboard, Row
 from arena.location import Location
 from arena.statistics import Interval
+from storage.column_types import dump_json
 
 console = Console()
 errors = Console(stderr=True)
@@ -42,12 +42,13 @@ def location(database: str | None, artifacts: str | None) -> Location:
 
 
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output, for scripts."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """Plain JSON on standard output, for scripts: ASCII, for what a model said may hold what no encoding has."""
+    typer.echo(dump_json(value, indent=2, default=str))
 
 
 def plain(text: str) -> Text:
     """Text that may come from a model: shown as it is, never as markup, control characters made visible."""
+    text = text.replace("\t", "    ")  # as PostgreSQL begins the second line of its messages
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 

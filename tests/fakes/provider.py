@@ -27,6 +27,7 @@ import hashlib
 import io
 import json
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -44,6 +45,9 @@ BEHAVIOURS = {
     "text": "a good answer as plain text in a code fence, where a tool call was asked for",
     "echo": "an answer whose rationale tells what was seen: number, sizes and mean colours of the pictures",
     "no-usage": "a good answer without token counts",
+    "usage": "a good answer; the argument, a JSON object, goes into its `usage`",
+    "surrogates": "a good answer with half a surrogate pair in every text, field name and id",
+    "deep": "a good answer with a field that is nested 900 levels deep",
     "slow": "a good answer after its argument in seconds (0.3)",
     "illegal": "always the first value of everything: allowed by the schema, sooner or later not by the rules",
     "invalid": "an action that the schema refuses",
@@ -68,6 +72,10 @@ BEHAVIOURS = {
     "trickle": "white space, again and again, and never an answer",
     "drop": "the connection closed without an answer",
 }
+
+
+HALF = "half a pair: \ud83d"
+"""What `surrogates` says: JSON can hold it, UTF-8 cannot."""
 
 
 class BrokenPicture(ValueError):
@@ -146,8 +154,7 @@ class FakeProvider:
         self._repeats: Counter[str] = Counter()
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"provider": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", port), handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, name="fake-provider", daemon=True
         )
@@ -230,6 +237,15 @@ class FakeProvider:
         elif self.policy is not None:
             value = self.policy(seen)
         return value
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of callers that hang up, as callers with timeouts do; anything else shows its trace."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -321,7 +337,9 @@ class _Handler(BaseHTTPRequestHandler):
             value = self.provider.answer(seen, kind, argument)
         except ValueError as error:
             return self._error(400, f"no answer fits the schema: {error}", "invalid_schema")
-        text = value if isinstance(value, str) else json.dumps(value)
+        if kind == "surrogates" and isinstance(value, dict):
+            value["rationale"] = HALF
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=kind != "surrogates")
         finish, message = "stop", {"role": "assistant", "content": None, "refusal": None}
         match kind:
             case "refusal":
@@ -332,6 +350,8 @@ class _Handler(BaseHTTPRequestHandler):
                 message["content"] = text = "I would go towards the light."
             case "empty":
                 text = ""
+            case "surrogates" if not seen.tool:
+                message["content"] = text if seen.schema else HALF
             case "text":
                 message["content"] = f"Let me think.\n```json\n{text}\n```\n"
             case _:
@@ -356,6 +376,13 @@ class _Handler(BaseHTTPRequestHandler):
             tokens_in, tokens_out = len(seen.text) // 4 + 100 * len(seen.images), len(text) // 4 + 1
             total = tokens_in + tokens_out
             reply["usage"] = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": total}
+        if kind == "usage":
+            reply["usage"] |= json.loads(argument)
+        elif kind == "surrogates":
+            reply |= {"id": HALF, "model": HALF, HALF: [HALF]}
+            message["reasoning"] = HALF
+        elif kind == "deep":
+            reply["deep"] = json.loads("[" * 900 + "]" * 900)
         self._json(200, reply)
         return None
 
