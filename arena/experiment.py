@@ -148,7 +148,8 @@ class Block(BaseModel):
     seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1)]
     repetitions: Annotated[int, Field(ge=1, le=1_000)] = 1
     limits: Limits = Field(default_factory=Limits)
-    judge: JudgeConfig = Field(default_factory=JudgeConfig)
+    judge: Annotated[tuple[JudgeConfig, ...], Field(min_length=1, max_length=20)] = (JudgeConfig(),)
+    """One judge, or several: each adds verdicts of its own."""
     clock: Clock = Field(default_factory=Clock)
 
     @field_validator("seeds", mode="before")
@@ -168,7 +169,7 @@ class Block(BaseModel):
             )
         return value
 
-    @field_validator("tasks", "spaces", "agents", "conditions", mode="before")
+    @field_validator("tasks", "spaces", "agents", "conditions", "judge", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
         return [value] if isinstance(value, str | dict) else value
@@ -241,6 +242,8 @@ def _with_model(data: Any, model: Mapping[str, Any], under: str = "") -> Any:
     if players is not None:
         listed = players if isinstance(players, list) else [players]
         filled["agents"] = [{"name": "vlm", **model} if player == "vlm" else player for player in listed]
+    if isinstance(judges := filled.get("judge"), list):
+        filled["judge"] = [{"judge": "vlm", "model": dict(model)} if judge == "vlm" else judge for judge in judges]
     for role in ("reflection", "judge", "diagnosis"):
         if filled.get(role) == "vlm" and under != role:  # `judge: {judge: vlm}` is the long form already
             filled[role] = {_ROLES[role]: "vlm", "model": dict(model)}
@@ -364,7 +367,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
 def _check_rows(path: str, block: Block, rows: dict[tuple[str, ...], str]) -> Iterator[Problem]:
     """One row of the table is one thing: the same labels on the same task may not mean something else in two blocks."""
     setting = [block.limits.model_dump(mode="json"), block.clock.model_dump(mode="json")]
-    setting.append(block.judge.model_dump(mode="json"))
+    setting += [judge.model_dump(mode="json") for judge in block.judge]
     places = [(task.id, space) for pattern in block.tasks for task in _known(pattern) for space in block.spaces]
     for place in places:
         for entry in block.agents:

@@ -26,7 +26,7 @@ import environments
 from agents.agent import Decision
 from agents.errors import BudgetExceeded
 from agents.human import HumanAgent
-from arena import judging, plan
+from arena import plan
 from arena.clocks import Clock
 from arena.errors import ArenaError
 from arena.experiment import AgentEntry
@@ -36,7 +36,7 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.play import Play
 from arena.recorder import Recorder
-from arena.review import judge_evidence
+from arena.review import judge_episode
 from arena.run import host
 from environments.env import ArenaEnv, Frame
 from environments.errors import DisplayError, EnvironmentsError, InfrastructureError, UnsupportedSpace
@@ -218,7 +218,7 @@ class HumanSession:
             except InfrastructureError as error:
                 recorder.fail(error)
                 return f"{type(error).__name__}: {error}"
-            _judge(store, attempt, store.episode(recorder.episode_id))
+            judge_episode(store, attempt.task, store.episode(recorder.episode_id), JudgeConfig())
         self._show(_painter(env)(), phase="finished", episode=store.episode(recorder.episode_id))
         return ""
 
@@ -360,14 +360,6 @@ def _painter(env: ArenaEnv) -> Callable[[], Frame]:
 def _control_ms(env: ArenaEnv) -> int:
     """One control step of a robot in milliseconds."""
     return round(1000 / int(env.metadata["render_fps"]))
-
-
-def _judge(store: Store, attempt: Attempt, episode: Episode) -> None:
-    """The engine's verdict on each milestone, as every scored episode of an experiment gets it."""
-    if episode.scored:
-        judge = judging.build(JudgeConfig())
-        judgement = judge.judge(judge_evidence(store, attempt.task, episode, JudgeConfig()))
-        store.add(*judging.to_rows(judgement, episode.id, judge))
 
 
 def _close_abandoned(store: Store) -> None:

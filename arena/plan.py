@@ -86,7 +86,7 @@ class Trial:
 
     first: Attempt
     conditions: tuple[Condition, ...]
-    judge: JudgeConfig
+    judges: tuple[JudgeConfig, ...]
 
     @property
     def retries(self) -> list[Condition]:
@@ -156,7 +156,7 @@ def build(experiment: Experiment) -> Plan:
         for attempt, condition in _expand(block):
             known = trials.get(attempt.identity)
             if known is None:
-                trials[attempt.identity] = Trial(first=attempt, conditions=(condition,), judge=block.judge)
+                trials[attempt.identity] = Trial(first=attempt, conditions=(condition,), judges=block.judge)
             elif condition not in known.conditions:
                 trials[attempt.identity] = replace(known, conditions=(*known.conditions, condition))
             if condition.name == RETRY and condition.reflection.tutorial is True:

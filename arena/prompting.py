@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.gateway.messages import Mode
 
-_HEADING = re.compile(r"^# (system|form|user|repair)\n", re.MULTILINE)
+_HEADING = re.compile(r"^# ([a-z]+)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,11 @@ class Prompt:
 
     def system(self, schema: Mapping[str, Any], mode: Mode, **values: str) -> str:
         """The system part, with the form of the answer in words where the model is not given the schema itself."""
-        text = self.fill("system", **values)
+        return self.ask("system", schema, mode, **values)
+
+    def ask(self, part: str, schema: Mapping[str, Any], mode: Mode, **values: str) -> str:
+        """A part that asks for an answer, with the form of it in words where the model is not given the schema."""
+        text = self.fill(part, **values)
         if mode != "prompt":
             return text
         return f"{text}\n\n{self.fill('form', schema=json.dumps(schema))}"

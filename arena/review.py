@@ -1,10 +1,15 @@
-"""Fetches what a reflection or a judge looks at from what was recorded."""
+"""Fetches what a reflection or a judge looks at from what was recorded, and writes verdicts down."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from agents.errors import ProviderError
+from arena import judging
+from arena.identity import digest
 from arena.judging import JudgeConfig, JudgeEvidence, TruthEvidence, VideoEvidence
+from arena.recorder import record_calls
 from arena.reflection import Evidence, ReflectionConfig, choose_frames
 from environments.env import Frame
 from environments.task import ActionSpace, Task
@@ -12,6 +17,8 @@ from storage.errors import ArtifactMissing
 from storage.models import Episode
 from storage.store import Store
 from storage.video import read_frames
+
+log = logging.getLogger(__name__)
 
 
 class EpisodeFrames:
@@ -72,3 +79,34 @@ def judge_evidence(store: Store, task: Task, episode: Episode, config: JudgeConf
         return TruthEvidence(task=task, episode_id=episode.id, steps=steps, truths=store.truths(episode.id))
     frames = EpisodeFrames(store, episode)
     return VideoEvidence.of(task, episode.id, steps, len(frames), frames)
+
+
+def is_judged(store: Store, episode: Episode, config: JudgeConfig) -> bool:
+    """Whether a judge has no word left to say on an episode: it answered as often as asked, or nothing is scored."""
+    return not episode.scored or not _missing(store, episode, config, digest(judging.build(config).fingerprint()))
+
+
+def judge_episode(store: Store, task: Task, episode: Episode, config: JudgeConfig) -> bool:
+    """Add a judge's verdicts on a scored episode, a set for every repeat that is missing; older ones are never touched.
+
+    Returns:
+        Whether all are there. Not if the model's side failed: its calls are recorded, and the next start asks again.
+    """
+    if not episode.scored:
+        return True
+    judge = judging.build(config)
+    evidence = judge_evidence(store, task, episode, config)
+    for repeat in _missing(store, episode, config, digest(judge.fingerprint())):
+        try:
+            judgement = judge.judge(evidence, repeat=repeat)
+        except ProviderError as error:
+            record_calls(store, error.calls, episode.id)
+            log.warning("%s was not judged: %s: %s", episode.id, type(error).__name__, error)
+            return False
+        record_calls(store, judgement.calls, episode.id, *judging.to_rows(judgement, episode.id, judge, repeat=repeat))
+    return True
+
+
+def _missing(store: Store, episode: Episode, config: JudgeConfig, fingerprint: str) -> list[int]:
+    done = {verdict.repeat for verdict in store.verdicts(episode.id) if verdict.fingerprint == fingerprint}
+    return [repeat for repeat in range(config.repeats) if repeat not in done]

@@ -8,19 +8,19 @@ import os
 import platform
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
-from arena import judging, plan
+from arena import plan
 from arena.cluster import play_on_ray
 from arena.experiment import Condition, Experiment
-from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.location import Location
 from arena.plan import Attempt, Plan, Trial
+from arena.review import is_judged
 from arena.trial import is_done
 from arena.workers import Job, Progress, play_trials
 from storage.errors import RunBusy, StorageError
@@ -62,7 +62,7 @@ def status(store: Store, wanted: Plan) -> Status:
         attempt
         for attempt in wanted.tutorials.values()
         if not is_done(tries.get(attempt.identity))
-        or not _judged(store, _demonstration(attempt).judge, tries.get(attempt.identity))
+        or not _judged(store, _demonstration(attempt).judges, tries.get(attempt.identity))
     ]
     finals: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for link in store.plan(wanted.run_id):
@@ -157,11 +157,11 @@ def host() -> dict[str, Any]:
 
 
 def _demonstration(attempt: Attempt) -> Trial:
-    return Trial(first=attempt, conditions=(), judge=JudgeConfig())
+    return Trial(first=attempt, conditions=(), judges=(JudgeConfig(),))
 
 
 def _trial_done(store: Store, wanted: Plan, finals: Finals, trial: Trial, episode: Episode | None) -> bool:
-    if not is_done(episode) or not _judged(store, trial.judge, episode):
+    if not is_done(episode) or not _judged(store, trial.judges, episode):
         return False
     return all(
         finals[condition.label, trial.first.identity] == {_reported(store, wanted, trial, condition, episode)}
@@ -178,16 +178,13 @@ def _reported(store: Store, wanted: Plan, trial: Trial, condition: Condition, ep
             break
         attempt = plan.retry(attempt, condition, tutorial)
         episode = store.latest_tries([attempt.identity]).get(attempt.identity)
-        if not is_done(episode) or not _judged(store, trial.judge, episode):
+        if not is_done(episode) or not _judged(store, trial.judges, episode):
             return None
     return attempt.identity
 
 
-def _judged(store: Store, config: JudgeConfig, episode: Episode | None) -> bool:
-    if episode is None or not episode.scored:
-        return True
-    fingerprint = digest(judging.build(config).fingerprint())
-    return any(verdict.fingerprint == fingerprint for verdict in store.verdicts(episode.id))
+def _judged(store: Store, judges: Sequence[JudgeConfig], episode: Episode | None) -> bool:
+    return episode is None or all(is_judged(store, episode, judge) for judge in judges)
 
 
 def _clean(store: Store, scratch: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import agents
 import environments
 from agents.agent import Agent
 from agents.errors import ProviderError
-from arena import diagnosis, judging, reflection
+from arena import diagnosis, reflection
 from arena.errors import NotReproduced
 from arena.experiment import Condition
 from arena.identity import digest
@@ -21,7 +21,7 @@ from arena.plan import Attempt, Demonstration, Plan, Trial, retry
 from arena.play import Play
 from arena.recorder import Recorder, record_calls
 from arena.reflection import Reflector
-from arena.review import judge_evidence, reflection_evidence
+from arena.review import is_judged, judge_episode, reflection_evidence
 from environments.env import ArenaEnv
 from environments.errors import InfrastructureError, PersonTookOver
 from storage.models import Episode, Lesson
@@ -70,11 +70,11 @@ class TrialRunner:
             trial: What to play.
             on_episode: Told about every try that is played now.
         """
-        episode = self.attempt(trial.first, trial.judge, on_episode)
+        episode = self.attempt(trial.first, trial.judges, on_episode)
         for condition in trial.retries:
             self._retry(trial, condition, episode, on_episode)
 
-    def attempt(self, attempt: Attempt, judge: JudgeConfig | None = None, on_episode: OnEpisode = _ignore) -> Episode:
+    def attempt(self, attempt: Attempt, judges: Sequence[JudgeConfig] = (), on_episode: OnEpisode = _ignore) -> Episode:
         """Play an attempt unless it is done; judge it unless it is judged. Returns its last try.
 
         If another run on this store is at the same attempt, its result is waited for and used.
@@ -83,12 +83,13 @@ class TrialRunner:
             Busy: if the other run is still at it after an hour.
         """
         episode = self._latest(attempt)
-        if episode is not None and is_done(episode) and self._is_judged(episode, judge):
+        if episode is not None and is_done(episode) and all(is_judged(self._store, episode, judge) for judge in judges):
             return episode  # without the lock: finished work costs nothing
         with self._store.episode_lock(attempt.identity):
             episode = self._play_out(attempt, on_episode)
-            if judge is not None and not self._is_judged(episode, judge):
-                self._judge(attempt, episode, judge)
+            for judge in judges:
+                if not is_judged(self._store, episode, judge):
+                    judge_episode(self._store, attempt.task, episode, judge)
         return episode
 
     def _latest(self, attempt: Demonstration) -> Episode | None:
@@ -148,24 +149,6 @@ class TrialRunner:
             self._agent = (key, agents.create(attempt.agent.name, attempt.agent.options))
         return self._agent[1]
 
-    def _is_judged(self, episode: Episode, config: JudgeConfig | None) -> bool:
-        """Whether no judging is left to do."""
-        if config is None or not episode.scored:
-            return True
-        fingerprint = digest(judging.build(config).fingerprint())
-        return any(verdict.fingerprint == fingerprint for verdict in self._store.verdicts(episode.id))
-
-    def _judge(self, attempt: Attempt, episode: Episode, config: JudgeConfig) -> None:
-        judge = judging.build(config)
-        try:
-            judgement = judge.judge(judge_evidence(self._store, attempt.task, episode, config))
-        except ProviderError as error:
-            record_calls(self._store, error.calls, episode.id)
-            log.warning("%s was not judged: %s: %s", episode.id, type(error).__name__, error)
-            return
-        rows = judging.to_rows(judgement, episode.id, judge)
-        record_calls(self._store, judgement.calls, episode.id, *rows)
-
     def _retry(self, trial: Trial, condition: Condition, episode: Episode, on_episode: OnEpisode) -> None:
         """Reflect and try again until a success, the last round, or an ending that is no score."""
         previous, links = trial.first, [trial.first]
@@ -182,7 +165,7 @@ class TrialRunner:
                 retry(previous, condition, tutorial), parent=episode.id, lesson_id=lesson.id, lesson=lesson.text or None
             )
             links.append(following)
-            episode = self.attempt(following, trial.judge, on_episode)
+            episode = self.attempt(following, trial.judges, on_episode)
             previous = following
         last = len(links) - 1
         self._store.link(

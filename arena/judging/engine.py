@@ -18,8 +18,8 @@ class EngineJudge:
         """Name and version."""
         return {"judge": self.name, "version": self.version}
 
-    def judge(self, evidence: JudgeEvidence) -> Judgement:
-        """A verdict for every milestone of the task, none of them uncertain.
+    def judge(self, evidence: JudgeEvidence, *, repeat: int = 0) -> Judgement:
+        """A verdict for every milestone of the task, none of them uncertain, and the same whatever the repeat.
 
         Raises:
             TypeError: for evidence without the truth.

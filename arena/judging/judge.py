@@ -111,8 +111,12 @@ class Judge(Protocol):
         """Everything that determines its answers, as JSON values. Another fingerprint is another judge."""
         ...
 
-    def judge(self, evidence: JudgeEvidence) -> Judgement:
+    def judge(self, evidence: JudgeEvidence, *, repeat: int = 0) -> Judgement:
         """Answer for every milestone of the task.
+
+        Args:
+            evidence: What it looks at.
+            repeat: Numbers repeated judgements, so that a cache keeps them apart.
 
         Raises:
             TypeError: evidence of the other kind.

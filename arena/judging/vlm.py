@@ -9,48 +9,25 @@ from typing import Any
 from agents.calls import ModelCall
 from agents.errors import ProviderError, UnreadableReply
 from agents.gateway import Image, Message, ModelGateway, ModelRequest
-from agents.parsing import read_json
+from arena.judging.answers import OBJECTS_SCHEMA, SCHEMA, read_items, read_verdict, readable
 from arena.judging.config import JudgeConfig
 from arena.judging.judge import JudgeEvidence, Judgement, MilestoneVerdict, VerdictName, VideoEvidence
+from arena.judging.walk import closer
 from arena.prompting import Prompt
 from arena.sampling import sample_frames
-from arena.text import as_data, clean, read_index
+from arena.text import as_data, clean
 from environments.task import Milestone
 
-PROMPT = "judge-v1"
-_QUOTED = 4000  # characters of an unreadable answer that the model is shown again
-_NOTE = 500
-_ANSWERS: tuple[VerdictName, ...] = ("reached", "not_reached", "uncertain")
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "milestones": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string"},
-                    "verdict": {"type": "string", "enum": list(_ANSWERS)},
-                    "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                    "frame": {
-                        "anyOf": [{"type": "integer"}, {"type": "null"}],
-                        "description": "number of a frame that is shown",
-                    },
-                    "note": {"type": "string"},
-                },
-                "required": ["id", "verdict", "confidence", "frame", "note"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["milestones"],
-    "additionalProperties": False,
-}
+PROMPT = "judge-v2"
+_QUOTED = 4000  # characters of an unreadable answer, or of a list of objects, that the model is shown again
 
 
 class VlmJudge:
     """Asks for all milestones at once, on frames chosen within a budget; asks once more if it cannot read the answer.
+
+    With `refine` it walks from coarse to fine: what is open after the first look is looked at again, on frames in
+    between. With `objects_first` it asks in two steps, what is in the frames, and then how that stands to the
+    milestones: the form that makes repeated answers comparable (`arena.judging.trust`).
 
     A verdict is `invalid` if it cites a frame that was not shown, if it claims `reached` without a
     frame, or if it cannot be read; a milestone without an answer is `uncertain`.
@@ -78,15 +55,12 @@ class VlmJudge:
             "schema": SCHEMA,
             "frames": self._config.frames,
             "sampling": self._config.sampling,
+            "refine": self._config.refine,
+            "objects_first": self._config.objects_first,
         }
 
     def judge(self, evidence: JudgeEvidence, *, repeat: int = 0) -> Judgement:
-        """Look at the frames and answer; see `Judge`.
-
-        Args:
-            evidence: the recording, without the truth.
-            repeat: numbers repeated judgements, so that a cache keeps them apart.
-        """
+        """Look at the frames and answer; see `Judge`."""
         if not isinstance(evidence, VideoEvidence):
             raise TypeError(
                 f"a judge of frames must not be given the truth: expected VideoEvidence, got {evidence!r:.60}"
@@ -95,57 +69,107 @@ class VlmJudge:
         shown = sample_frames(evidence.n_frames, self._config.frames, self._config.sampling, evidence.frames)
         if not shown or not milestones:
             return _all(milestones, "uncertain", "the episode has no frames")
-        calls = self._ask(self._request(evidence, shown, repeat))
+        first = self._look(evidence, milestones, shown, repeat)
+        if first.n_invalid == len(milestones):  # refused or unreadable: no second look will mend it
+            return first
+        further = closer(first.verdicts, shown, self._config.refine)
+        if not further.frames:
+            return first
+        again = [milestone for milestone in milestones if milestone.id in further.milestones]
+        try:
+            second = self._look(evidence, again, further.frames, repeat, before=first)
+        except ProviderError as failure:
+            failure.calls = (*first.calls, *failure.calls)
+            raise
+        return _merged(first, second)
+
+    def _look(
+        self,
+        evidence: VideoEvidence,
+        milestones: Sequence[Milestone],
+        shown: Sequence[int],
+        repeat: int,
+        before: Judgement | None = None,
+    ) -> Judgement:
+        """Verdicts on some milestones after a look at some frames; `before` is what a first look gave."""
+        calls = self._ask(self._request(evidence, milestones, shown, repeat, before))
         if calls[-1].status == "refused":
             return _all(milestones, "invalid", f"the model declined: {clean(calls[-1].error, 200)}", calls, shown)
         try:
-            items = _items(calls[-1].text)
+            items = read_items(calls[-1].text)
         except UnreadableReply as error:
             return _all(milestones, "invalid", f"no answer could be read: {clean(str(error), 200)}", calls, shown)
-        known = {milestone.id for milestone in milestones}
+        known = {milestone.id for milestone in evidence.task.milestones}
+        seen = {*shown, *(before.frames if before else ())}
         return Judgement(
-            verdicts=tuple(_verdict(milestone, items, set(shown)) for milestone in milestones),
+            verdicts=tuple(read_verdict(milestone, items, seen) for milestone in milestones),
             calls=calls,
             frames=tuple(shown),
             n_unknown=sum(item.get("id") not in known for item in items),
         )
 
     def _ask(self, request: ModelRequest) -> tuple[ModelCall, ...]:
-        """The call, and a second one if its answer cannot be read."""
-        first = self._gateway.complete(request, accept=_readable)
-        if first.status == "refused":
-            return (first,)
+        """The calls that lead to an answer: what is there, if that is asked; the question; once more if unreadable."""
+        calls: list[ModelCall] = []
         try:
-            _items(first.text)
-        except UnreadableReply as error:
-            repair = self._prompt.fill("repair", problem=clean(str(error), 300))
-            said = first.text[:_QUOTED].strip() or "(no text)"
-            turns = (Message("assistant", (said,)), Message("user", (repair,)))
-            try:
-                second = self._gateway.complete(
-                    replace(request, messages=(*request.messages, *turns)), accept=_readable
-                )
-            except ProviderError as failure:
-                failure.calls = (first, *failure.calls)
-                raise
-            return first, second
-        return (first,)
+            if self._config.objects_first:
+                calls.append(self._gateway.complete(self._objects(request)))
+                if calls[-1].status == "refused":
+                    return tuple(calls)
+                turns = (Message("assistant", (_quoted(calls[-1].text),)), Message("user", (self._relation(),)))
+                request = replace(request, messages=(*request.messages, *turns))
+            calls.append(self._gateway.complete(request, accept=readable))
+            if calls[-1].status != "refused" and (problem := _problem(calls[-1].text)):
+                repair = self._prompt.fill("repair", problem=problem)
+                turns = (Message("assistant", (_quoted(calls[-1].text),)), Message("user", (repair,)))
+                request = replace(request, messages=(*request.messages, *turns))
+                calls.append(self._gateway.complete(request, accept=readable))
+        except ProviderError as failure:
+            failure.calls = (*calls, *failure.calls)
+            raise
+        return tuple(calls)
 
-    def _request(self, evidence: VideoEvidence, shown: Sequence[int], repeat: int) -> ModelRequest:
+    def _objects(self, request: ModelRequest) -> ModelRequest:
+        """The same pictures, and the question what is in them."""
+        return replace(
+            request,
+            schema=OBJECTS_SCHEMA,
+            schema_name="objects",
+            schema_help="For each frame, the things in it that the milestones speak of.",
+        )
+
+    def _relation(self) -> str:
+        return self._prompt.ask("relation", SCHEMA, self._options.mode)
+
+    def _request(
+        self,
+        evidence: VideoEvidence,
+        milestones: Sequence[Milestone],
+        shown: Sequence[int],
+        repeat: int,
+        before: Judgement | None,
+    ) -> ModelRequest:
         task = evidence.task
-        system = self._prompt.system(SCHEMA, self._options.mode)
         user = self._prompt.fill(
             "user",
             title=task.title,
             goal=task.goal,
-            milestones="\n".join(as_data({"id": m.id, "text": m.text}) for m in task.milestones),
+            milestones="\n".join(as_data({"id": m.id, "text": m.text}) for m in milestones),
             n_frames=str(evidence.n_frames),
             last_frame=str(evidence.n_frames - 1),
             n_shown=str(len(shown)),
         )
+        if before is not None:
+            user = f"{user}\n\n{self._prompt.fill('closer', verdicts=_said(before, milestones))}"
+        schema = OBJECTS_SCHEMA if self._config.objects_first else SCHEMA
+        if self._config.objects_first:
+            user = f"{user}\n\n{self._prompt.fill('objects')}"
         return self._options.request(
             "judge",
-            (Message("system", (system,)), Message("user", (user, *self._pictures(evidence, shown)))),
+            (
+                Message("system", (self._prompt.system(schema, self._options.mode),)),
+                Message("user", (user, *self._pictures(evidence, shown))),
+            ),
             schema=SCHEMA,
             schema_name="verdicts",
             schema_help="One verdict for each milestone of the list.",
@@ -161,73 +185,38 @@ class VlmJudge:
             yield self._options.picture(frame)
 
 
-def _readable(text: str) -> bool:
-    """Whether an answer can be read: only such ones are worth keeping in a cache."""
+def _quoted(text: str) -> str:
+    return text[:_QUOTED].strip() or "(no text)"
+
+
+def _problem(text: str) -> str:
+    """Why an answer cannot be read, or nothing."""
     try:
-        _items(text)
-    except UnreadableReply:
-        return False
-    return True
+        read_items(text)
+    except UnreadableReply as error:
+        return clean(str(error), 300)
+    return ""
 
 
-def _items(text: str) -> list[dict[str, Any]]:
-    """The answers in a reply, not looked into yet.
-
-    Raises:
-        UnreadableReply: if it holds no list of objects.
-    """
-    answer = read_json(text)
-    items = answer.get("milestones") if isinstance(answer, dict) else answer
-    if not isinstance(items, list):
-        raise UnreadableReply(["milestones: expected a list of verdicts, got " + type(items).__name__])
-    wrong = [item for item in items if not isinstance(item, dict)]
-    if wrong or not items:
-        got = type(wrong[0]).__name__ if wrong else "an empty list"
-        raise UnreadableReply([f"milestones: expected objects with `id` and `verdict`, got {got}"])
-    return items
-
-
-def _verdict(milestone: Milestone, items: Sequence[dict[str, Any]], shown: set[int]) -> MilestoneVerdict:
-    """The verdict on one milestone; whatever is wrong with it makes it invalid, and the note says what."""
-    answers = [item for item in items if item.get("id") == milestone.id]
-    if not answers:
-        return MilestoneVerdict(milestone_id=milestone.id, verdict="uncertain", note="no answer on this milestone")
-    answer = answers[-1]
-    said, note = answer.get("verdict"), answer.get("note")
-    problem = ""
-    frame: int | None = None
-    if any(item.get("verdict") != said for item in answers):
-        problem = f"answered {len(answers)} times, not alike"
-    elif said not in _ANSWERS:
-        problem = f"verdict {clean(repr(said), 60)} is none of {', '.join(_ANSWERS)}"
-    else:
-        try:
-            frame = read_index(answer.get("frame"))
-        except ValueError as error:
-            problem = clean(f"frame: {error}", 120)
-        else:
-            if frame is not None and frame not in shown:
-                problem, frame = f"cites frame {frame}, which was not shown", None
-            elif frame is None and said == "reached":
-                problem = "claims `reached` without a frame"
-    explained = clean(note, _NOTE) if isinstance(note, str) else ""
-    if problem or said not in _ANSWERS:
-        note = f"{problem}; it said: {explained}" if explained else problem
-        return MilestoneVerdict(milestone_id=milestone.id, verdict="invalid", note=note)
-    return MilestoneVerdict(
-        milestone_id=milestone.id,
-        verdict=said,
-        confidence=_confidence(answer.get("confidence")),
-        frame=frame,
-        note=explained,
+def _said(before: Judgement, milestones: Sequence[Milestone]) -> str:
+    """The verdicts of the first look on what is looked at again, one JSON value a line."""
+    wanted = {milestone.id for milestone in milestones}
+    return "\n".join(
+        as_data({"id": v.milestone_id, "verdict": v.verdict, "frame": v.frame})
+        for v in before.verdicts
+        if v.milestone_id in wanted
     )
 
 
-def _confidence(value: Any) -> float | None:
-    """A number in 0..1, or None: a judge's figures are not mended."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        return None
-    return float(value)
+def _merged(first: Judgement, second: Judgement) -> Judgement:
+    """The closer look counts where it gave an answer; where it did not, the first one stands."""
+    closer_look = {v.milestone_id: v for v in second.verdicts if v.verdict in ("reached", "not_reached")}
+    return Judgement(
+        verdicts=tuple(closer_look.get(v.milestone_id, v) for v in first.verdicts),
+        calls=(*first.calls, *second.calls),
+        frames=tuple(sorted({*first.frames, *second.frames})),
+        n_unknown=first.n_unknown + second.n_unknown,
+    )
 
 
 def _all(

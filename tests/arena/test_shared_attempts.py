@@ -77,7 +77,7 @@ def test_finished_work_takes_no_lock_and_no_lock_leaves_a_file(
     assert [path.name for path in Path(f"{place.database}.locks").iterdir() if "episode" in path.name] == []
     trial = plan.build(parse(named("one"))).trials[0]
     monkeypatch.setattr(Store, "episode_lock", lambda *_: pytest.fail("took a lock"))
-    assert TrialRunner(store, plan.build(parse(named("one"))), place.scratch).attempt(trial.first, trial.judge).scored
+    assert TrialRunner(store, plan.build(parse(named("one"))), place.scratch).attempt(trial.first, trial.judges).scored
 
 
 def test_an_episode_lock_is_waited_for_and_then_free(store: Store, place: Location) -> None:
