@@ -173,8 +173,8 @@ class Guard:
             if self._token is None:
                 return _problem(421, "without a token this server answers only to a loopback name such as 127.0.0.1")
             return _problem(401, "open the link with ?token=... once, or send 'Authorization: Bearer ...'", _CHALLENGE)
-        if "\0" in path or b"%00" in connection.scope["query_string"]:
-            return _problem(400, "an address holds no NUL (%00)")  # PostgreSQL knows no text with one
+        if "\0" in path or b"%00" in connection.scope["query_string"]:  # PostgreSQL has no text with one
+            return _problem(404 if "\0" in path else 400, "no id, name or number holds a NUL (%00)")
         if "/gradio_api/" in path and any(door in path for door in _CLOSED):
             return _problem(404, "no such page")
         return _refuse_post(connection) if posting else None

@@ -88,7 +88,7 @@ class OpenAIBackend:
         """
         import httpx  # the SDK's own transport
 
-        client = _openai_client(self.base_url, self.api_key)
+        client = openai_client(self.base_url, self.api_key)
         options = {"timeout": timeout_s}
         raw = translated(
             lambda: client.post("/chat/completions", body=body, cast_to=httpx.Response, options=options),
@@ -107,7 +107,7 @@ class OpenAIBackend:
 
 
 @functools.lru_cache(maxsize=32)
-def _openai_client(base_url: str, api_key: str | None) -> Any:
+def openai_client(base_url: str, api_key: str | None) -> Any:
     """The process's one client for an address: making one takes 0.1 s, and connections are kept open.
 
     Servers without keys want any; the SDK will not go without. It must not find one by itself
@@ -130,7 +130,7 @@ class LiteLLMBackend:
         self, body: Mapping[str, Any], timeout_s: float, meanwhile: Callable[[], None] | None = None
     ) -> dict[str, Any]:
         """Send it; the reply is in OpenAI's form, as litellm translates it."""
-        litellm = _litellm()
+        litellm = litellm_module()
         own: dict[str, Any] = {"base_url": self.base_url, "api_key": self.api_key or "none"} if self.base_url else {}
         given = own or ({"api_key": self.api_key} if self.api_key else {})
         try:
@@ -145,11 +145,15 @@ class LiteLLMBackend:
             if missing and isinstance(failure.error, errors.ServerError | errors.AuthenticationFailed):
                 raise Failure(errors.AuthenticationFailed(f"set {' and '.join(missing)}: {failure}")) from None
             raise
-        return checked(reply.model_dump(mode="json", exclude_none=True), 200)
+        try:
+            written = reply.model_dump(mode="json", exclude_none=True)
+        except ValueError as error:  # nested deeper than pydantic goes
+            _no_completion(200, f"it cannot be written as JSON: {error}")
+        return checked(written, 200)
 
     def price(self, model: str) -> Price | None:
         """From the price table in litellm's own package."""
-        litellm = _litellm()
+        litellm = litellm_module()
         try:
             info = litellm.get_model_info(model)
         except Exception:  # noqa: BLE001  litellm raises plain `Exception` for a model that it does not know
@@ -161,7 +165,7 @@ class LiteLLMBackend:
 
 
 @functools.cache
-def _litellm() -> Any:
+def litellm_module() -> Any:
     # Unless told so before its import, litellm fetches its price table from the network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm

@@ -30,7 +30,8 @@ def check_profiles(
 
     Exits with 1 if any of them cannot be used.
     """
-    results = [_check(path) for place in places for path in tasks.files(place)]
+    checked: dict[str, Path] = {}
+    results = [_check(path, checked) for place in places for path in tasks.files(place)]
     if as_json:
         print_json(
             [
@@ -67,8 +68,16 @@ def list_windows(as_json: AsJson = False) -> None:
     console.print(table)
 
 
-def _check(path: Path) -> tuple[Path, Profile | None, list[str]]:
+def _check(path: Path, checked: dict[str, Path]) -> tuple[Path, Profile | None, list[str]]:
+    """A profile and its problems; its id is noted in `checked`, unless somebody has it already."""
     try:
-        return path, load(path), []
+        profile = load(path)
     except InvalidProfile as error:
         return path, None, error.problems
+    itself = path.resolve()
+    other = tasks.owner(profile.task_id) or checked.setdefault(profile.task_id, itself)
+    if other == itself:
+        return path, profile, []
+    has_it = f"the profile {other}" if isinstance(other, Path) else f"the task of {other}"
+    taken = f"name, version: the id {profile.task_id} is taken by {has_it}; choose another name, or raise the version"
+    return path, None, [taken]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from environments.errors import InvalidProfile
 from environments.owned.profile import Profile, load
-from environments.registry import register
+from environments.registry import register, tasks
 from environments.task import IRREVERSIBLE, NO_EXPERT, VLM_JUDGED, ActionSpace, Milestone, Task
 
 log = logging.getLogger(__name__)
@@ -21,6 +21,8 @@ VARIABLE = "ARENA_PROFILES"
 """Folders with profiles of one's own, or single files, separated as in PATH."""
 SHIPPED = Path(__file__).with_name("profiles")
 _MOST_FILES = 200
+_origins: dict[str, Path] = {}
+"""The profile that each `owned/` task was registered from."""
 
 
 def task_of(profile: Profile) -> Task:
@@ -52,12 +54,24 @@ def places() -> list[Path]:
     return [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 
+def owner(task_id: str) -> str | Path | None:
+    """Who has the id of a task: the profile it was registered from, the entry point of another task, or nobody."""
+    if task_id in _origins:
+        return _origins[task_id]
+    return next((task.entry_point for task in tasks() if task.id == task_id), None)
+
+
+def _register(path: Path) -> None:
+    task = register(task_of(load(path)))
+    _origins[task.id] = path.resolve()
+
+
 def _register_all() -> None:
     for path in files(SHIPPED):
-        register(task_of(load(path)))
+        _register(path)
     for path in _users_own():
         try:
-            register(task_of(load(path)))
+            _register(path)
         except InvalidProfile as error:
             # Somebody's half-written file must not take all other tasks away; `arena profile check` shows all of it.
             log.warning("%s; it is left out (see: arena profile check %s)", error, path)

@@ -170,6 +170,69 @@ def test_failures_end_in_their_own_error(
         assert "tried 3 times" in str(caught.value)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("usage", "tokens", "cost", "source"),
+    [
+        ({"cost": 0.25}, (2, 15), "0.25", "provider"),
+        ({"cost": "0.25"}, (2, 15), "0.25", "provider"),
+        ({"cost": 1000}, (2, 15), "1000", "provider"),
+        ({"cost": None}, (2, 15), "0.000094", "options"),
+        ({"cost": 1e300}, (2, 15), None, "unknown: usage.cost is not believed"),
+        ({"cost": 1000.01}, (2, 15), None, "unknown: usage.cost is not believed"),
+        ({"cost": -1e-9}, (2, 15), None, "unknown: usage.cost is not believed"),
+        ({"cost": "NaN"}, (2, 15), None, "unknown: usage.cost is not believed"),
+        ({"cost": "1e999999999"}, (2, 15), None, "unknown: usage.cost is not believed"),
+        ({"prompt_tokens": 10**19}, (None, 15), None, "unknown: usage.prompt_tokens is not believed"),
+        ({"completion_tokens": -1}, (2, None), None, "unknown: usage.completion_tokens is not believed"),
+        ({"completion_tokens": 10**9 + 1}, (2, None), None, "unknown: usage.completion_tokens is not believed"),
+        ({"prompt_tokens": 10**9}, (10**9, 15), None, "unknown: above 1000 US dollars a call"),
+        ({"prompt_tokens": -1, "cost": 0.5}, (None, 15), "0.5", "provider; usage.prompt_tokens is not believed"),
+    ],
+)
+def test_absurd_usage_is_unknown_and_stays_in_the_reply(
+    provider: Any, way: str, usage: dict[str, Any], tokens: tuple[int | None, ...], cost: str | None, source: str
+) -> None:
+    provider.say(f"usage:{json.dumps(usage)}")
+    call = make(provider, way, input_price=2, output_price=6).complete(ask())
+    assert (call.input_tokens, call.output_tokens) == tokens
+    assert call.cost_usd == (None if cost is None else Decimal(cost))
+    assert call.cost_source == source and len(source) <= 60  # the column's width
+    assert call.reply is not None
+    assert all(call.reply["usage"].get(name) == value for name, value in usage.items())
+
+
+@pytest.mark.parametrize(
+    "usage", ['{"cost": NaN}', '{"cost": true}', '{"prompt_tokens": 1.5}', '{"prompt_tokens": "7"}']
+)
+def test_usage_of_another_type_is_unknown(provider: Any, usage: str) -> None:
+    """Through the openai SDK alone: litellm makes numbers of some of these, and refuses others, before we see them."""
+    provider.say(f"usage:{usage}")
+    call = make(provider, "openai", input_price=2, output_price=6).complete(ask())
+    [field] = json.loads(usage)
+    assert (call.cost_usd, call.cost_source) == (None, f"unknown: usage.{field} is not believed")
+    assert field == "cost" or call.input_tokens is None
+
+
+def test_half_a_surrogate_pair_is_recorded_as_received_and_never_sent_back(provider: Any) -> None:
+    half = "half a pair: \ud83d"
+    provider.say("surrogates")
+    call = make(provider, "openai").complete(ask())
+    assert call.status == "ok" and half in call.text
+    assert call.reply is not None
+    assert call.reply["model"] == half and call.reply[half] == [half]
+    again = make(provider, "openai").complete(ask(f"You said: {call.text}"))
+    assert again.status == "ok"
+    assert "half a pair: \ufffd" in provider.requests[-1].text
+    json.dumps(again.request, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reply_that_is_nested_without_end_is_the_servers_failure(provider: Any, way: str) -> None:
+    with pytest.raises(errors.ServerError, match="no chat completion"):
+        make(provider, way, model="fake/deep", max_retries=0).complete(ask())
+
+
 @pytest.mark.parametrize("behaviour", ["html", "broken-json", "no-choices"])
 def test_an_answer_that_is_no_completion_is_the_servers_failure_and_not_retried(provider: Any, behaviour: str) -> None:
     with pytest.raises(errors.ServerError, match="no chat completion") as caught:

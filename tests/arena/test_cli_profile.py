@@ -14,6 +14,7 @@ import arena.cli.app as cli
 from environments.desktop import check
 from environments.desktop.xvfb import Xvfb
 from environments.owned import tasks
+from environments.owned.profile import load
 
 WINDOW = Path(__file__).parents[1] / "environments" / "owned_window.py"
 
@@ -36,6 +37,36 @@ def test_a_bad_profile_is_told_line_by_line_and_markup_in_it_is_text(tmp_path: P
     status, told = invoke("check", bad)
     assert status == 1
     assert "(got '[red]x[/red]')" in told and "did you mean 'easy'" in told and "goal: is missing" in told
+
+
+def test_an_id_that_is_taken_is_told_with_its_owner(tmp_path: Path) -> None:
+    shipped = next(iter(sorted(tasks.SHIPPED.glob("*.yaml"))))
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(shipped.read_text("utf-8"), "utf-8")
+    status, told = invoke("check", copy, "--json")
+    [result] = json.loads(told)
+    assert status == 1 and result["task"] is None
+    [problem] = result["problems"]
+    assert f"the id {load(shipped).task_id} is taken by the profile {shipped.resolve()}" in problem
+    assert "choose another name, or raise the version" in problem
+
+
+def test_two_profiles_of_one_id_are_told_and_one_named_twice_is_not(tmp_path: Path) -> None:
+    shipped = next(iter(sorted(tasks.SHIPPED.glob("*.yaml"))))
+    text = shipped.read_text("utf-8").replace(f"name: {load(shipped).name}", "name: mine-alone")
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(text, "utf-8")
+    assert invoke("check", first, tmp_path)[0] == 0
+    second.write_text(text, "utf-8")
+    status, told = invoke("check", tmp_path)
+    assert status == 1 and f"{first}: owned/mine-alone" in told and f"taken by the profile {first.resolve()}" in told
+
+
+def test_an_id_of_another_task_is_taken_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = next(iter(sorted(tasks.SHIPPED.glob("*.yaml"))))
+    monkeypatch.delitem(tasks._origins, load(shipped).task_id)  # as if an extension had registered it
+    status, told = invoke("check", shipped)
+    assert status == 1 and "taken by the task of environments.owned.env:make_owned" in told
 
 
 def test_a_folder_without_profiles_is_no_success(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from storage.column_types import dump_json
 from storage.errors import RowExists, StorageError, UnknownRow
 from storage.models import (
     Artifact,
@@ -133,6 +135,22 @@ def test_hostile_text_is_stored_and_cannot_stop_a_run(store: Store, episode: Epi
     (got,) = store.steps(episode.id)
     assert got.rationale == "a\ufffdb\ufffdc'); DROP TABLE step;--😀"
     assert got.notes == {"raw": text_, "nan": "NaN", "inf": ["-Infinity"]}
+
+
+@pytest.mark.parametrize("amount", ["1e300", "NaN", "-Infinity", "1e9"])
+def test_an_amount_that_no_column_holds_is_refused_by_name(
+    store: Store, episode: Episode, rows: Rows, amount: str
+) -> None:
+    with pytest.raises(ValueError, match="US dollars"):
+        store.append_step(rows("step")(episode.id, 0), calls=[make_call(episode.id, cost_usd=decimal.Decimal(amount))])
+
+
+def test_json_for_people_and_programs_is_ascii_without_nan() -> None:
+    value = {"half": "\ud83d", "whole": "😀", "nan": [float("nan")], "when": dt.date(2026, 1, 1)}
+    for indent in (None, 2):
+        told = dump_json(value, indent=indent, default=str)
+        assert told.isascii() and ("\n" in told) is (indent is not None)
+        assert json.loads(told) == {"half": "\ud83d", "whole": "😀", "nan": ["NaN"], "when": "2026-01-01"}
 
 
 def test_what_is_not_json_is_refused_with_its_type(store: Store, episode: Episode, rows: Rows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from arena import run
+from arena.experiment import parse
+from arena.location import Location
 from storage.models import Episode, Step
 from storage.store import Store
+from tests.fakes.provider import HALF, FakeProvider
 from ui.app import create_app
 
 RUN = "demo-0123456789"
@@ -179,3 +184,51 @@ def test_short_address_leads_to_the_replay(client: TestClient) -> None:
     answer = client.get("/episode/abc-0?step=7", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (307, "/ui/replay?ep=abc-0&step=7")
     assert client.get("/", follow_redirects=False).headers["location"] == "/ui/"
+
+
+def test_half_a_surrogate_pair_in_a_models_reply_is_shown_by_every_route(tmp_path: Path) -> None:
+    """A model whose text, tool arguments, field names and own name hold half a pair; UTF-8 has no such thing."""
+    place = Location.of(str(tmp_path / "arena.db"))
+    with place.open() as store, FakeProvider() as provider:
+        player = {"name": "vlm", "model": "fake/surrogates", "base_url": provider.url, "max_retries": 0}
+        file = {"name": "half", "tasks": "games/maze-v1", "spaces": "semantic", "seeds": [1], "agents": [player]}
+        experiment = parse(json.dumps({**file, "conditions": "single", "limits": {"max_steps": 2}}))
+        run_id = run.run(experiment, store, place, workers=0)
+        [episode] = store.episodes()
+        with TestClient(create_app(store), base_url="http://127.0.0.1") as client:
+            paths = ["", "/steps", "/steps/0/calls"]
+            outline, steps, calls = (get(client, f"episodes/{episode.id}{path}") for path in paths)
+            get(client, "episodes"), get(client, f"runs/{run_id}"), get(client, "leaderboard", run=run_id)
+    assert (outline["episode"]["outcome"], len(steps["items"])) == ("unparsable", 2)
+    call = calls["items"][0]
+    assert call["reply"]["model"] == HALF and call["reply"][HALF] == [HALF]
+    assert HALF in call["reply"]["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"]
+
+
+BIG = str(10**30)
+
+
+@pytest.mark.parametrize("value", ["%ED%A0%80", "a%00b", BIG, f"-{BIG}", "9" * 5000, "NaN", "1e400", "%FF", "1.5", "["])
+def test_no_address_makes_the_server_fail(client: TestClient, ids: dict[str, str], value: str) -> None:
+    episode = f"/api/episodes/{ids['first']}"
+    names = ("run", "task", "agent", "space", "condition", "outcome", "status", "sort", "limit", "offset")
+    paths = [f"/api/episodes?{name}={value}" for name in names]
+    paths += [f"{episode}/steps?{bounds}={value}" for bounds in ("start", "stop", "start=0&stop")]
+    paths += [f"{episode}/steps/{value}/calls", f"/api/episodes/{value}", f"/api/episodes/{value}/steps/0/calls"]
+    paths += [f"/api/runs/{value}", f"/api/leaderboard?run={value}", f"/api/{value}", f"/media/{value}"]
+    paths += [f"/media/{'0' * 64}/frames/{value}", f"/static/x/{value}", f"/episode/x?step={value}", f"/ui/{value}"]
+    for path in paths:
+        answer = client.get(path, follow_redirects=False)  # an error of the server is raised here
+        assert answer.status_code < 500
+        if path.startswith("/api/") and answer.status_code >= 400:
+            assert isinstance(answer.json()["detail"], str), path
+        if "%00" in path:
+            assert answer.status_code in (400, 404) and "NUL" in answer.json()["detail"]
+
+
+def test_a_refusal_names_the_field_the_value_and_what_is_wanted(client: TestClient) -> None:
+    answer = client.get("/api/episodes", params={"limit": "many", "offset": -1})
+    assert answer.status_code == 422
+    told = answer.json()["detail"]
+    assert "limit: input should be a valid integer" in told and "(got 'many')" in told
+    assert "offset: input should be greater than or equal to 0 (got '-1')" in told

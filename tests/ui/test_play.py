@@ -392,6 +392,50 @@ class TestDoor:
         answer = client.post("/api/play", json=body, headers=OURS)
         assert answer.status_code == 422 and reason in answer.json()["detail"]
 
+    @pytest.mark.parametrize(
+        ("body", "field", "value"),
+        [
+            (r'{"events": [{"kind": "down", "key": "\ud800"}]}', "events.0.down.key", r"'\ud800'"),
+            (r'{"events": [{"kind": "up", "key": "a", "\ud800": 1}]}', "events.0.up", r"'\ud800'"),
+            (r'{"events": [{"kind": "\udfff", "key": "a"}]}', "events.0", r"'\udfff'"),
+            (r'{"\ud800": []}', "body", r"'\ud800'"),
+            ('{"events": [{"kind": "up", "key": NaN}]}', "events.0.up.key", "nan"),
+            ('{"events": 1e999}', "events", "inf"),
+            ('{"events": %s}' % 10**30, "events", "1" + "0" * 16),
+            ("[" * 900 + "]" * 900, "body", "[[[...]]]"),
+            ("{", "body", "no JSON"),
+            ("", "body", "missing"),
+        ],
+    )
+    def test_a_hostile_message_is_refused_with_its_field_and_its_value(
+        self, client: TestClient, body: str, field: str, value: str
+    ) -> None:
+        headers = {**OURS, "Content-Type": "application/json"}
+        answer = client.post(f"/api/play/{begin(client)}/input", content=body, headers=headers)
+        told = answer.json()["detail"]
+        assert answer.status_code == 422 and answer.text.isascii()
+        assert told.startswith(f"{field}: ") and value in told
+
+    @pytest.mark.parametrize("body", [b"[" * 8000, b'{"events": ' + b"9" * 5000 + b"}", b'{"events": ["\xff"]}'])
+    def test_what_cannot_be_read_is_refused(self, client: TestClient, body: bytes) -> None:
+        headers = {**OURS, "Content-Type": "application/json"}
+        for path in ("/api/play", "/api/play/nobody/input"):
+            assert client.post(path, content=body, headers=headers).status_code == 400
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            (r'{"task": "\ud800"}', "task"),
+            (r'{"task": "games/maze-v1", "name": "\ud800"}', "name"),
+            ('{"task": "games/maze-v1", "seed": NaN}', "seed"),
+            ('{"task": "games/maze-v1", "seed": %s}' % 10**30, "seed"),
+            ('{"task": {}}', "task"),
+        ],
+    )
+    def test_a_hostile_start_is_refused_with_its_field(self, client: TestClient, body: str, field: str) -> None:
+        answer = client.post("/api/play", content=body, headers={**OURS, "Content-Type": "application/json"})
+        assert answer.status_code == 422 and answer.json()["detail"].startswith(f"{field}: ")
+
     def test_the_servers_end_is_the_games_end(self, played: Store, place: Location) -> None:
         with TestClient(create_app(played, play=PlayDesk(played, place.scratch)), base_url="http://127.0.0.1") as going:
             session = begin(going, name="last")
