@@ -12,8 +12,8 @@ import numpy as np
 from environments.robots._robosuite import mujoco
 from environments.robots.world import CLOSE, MOVE_M, OPEN, TURN_RAD, Arm, Vector
 
-__all__ = ["ALIGNED_M", "ALIGNED_RAD", "CLOSE", "GAIN", "OPEN", "Aim", "at", "heading", "native", "skill", "towards",
-           "turn_to", "upright_error", "wrap"]  # fmt: skip
+__all__ = ["ALIGNED_M", "ALIGNED_RAD", "CLOSE", "GAIN", "OPEN", "Aim", "Posed", "at", "heading", "native", "skill",
+           "towards", "turn_to", "upright_error", "wrap"]  # fmt: skip
 
 ALIGNED_M, ALIGNED_RAD = 0.010, math.radians(6)
 """Precise enough to descend on something small."""
@@ -35,8 +35,18 @@ class Aim:
     """-1 opens, +1 closes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Posed(Aim):
+    """An aim with the hand's whole orientation; `yaw_rad` is of no account."""
+
+    rotation: Vector
+    """Of the grip site, (3, 3)."""
+
+
 def native(arm: Arm, goal: Aim) -> list[float]:
-    """One 7-D action towards an aim, keeping the hand vertical."""
+    """One 7-D action towards an aim, keeping the hand vertical unless the aim says how it leans."""
+    if isinstance(goal, Posed):
+        return towards(arm, goal, turn_to(arm.rotation, goal.rotation))
     return towards(arm, goal, upright_error(arm.rotation, goal.yaw_rad))
 
 

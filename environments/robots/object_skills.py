@@ -26,6 +26,8 @@ PICK_STEPS, PLACE_STEPS, PART_STEPS, PUSH_STEPS = 140, 180, 220, 160
 """Control steps after which a skill is given up."""
 SETTLE_STEPS = 8
 """Control steps in which what was let go comes to rest before anybody looks."""
+WITHDRAW_STEPS = 40
+"""Control steps that a leaning hand is given to come out of a handle."""
 MARGIN_STEPS = 8
 """Control steps for which a drawer or knob is moved on once it is where it should be: fingers that open may move it."""
 LIFT_M = 0.10
@@ -145,8 +147,21 @@ class Manipulator(Protocol):
     def bring(self, name: str, place: str) -> Aim:
         """With an object in the hand, towards its place; its phase is `release` when it is there."""
 
+    def can(self, part: str, verb: Verb) -> bool:
+        """Whether a part is one that can be opened and closed, or turned on and off."""
+
+    def shut(self, place: str) -> bool:
+        """Whether a place is in a drawer or behind a door that is less than half open."""
+
     def move_part(self, part: str, verb: Verb) -> Aim:
         """Towards a part being open, closed, turned on or off."""
+
+    def withdraw(self) -> Aim | None:
+        """Away from what a hand still is at, before it may do something else; None if it may."""
+
+
+class _Over(Exception):
+    """The episode has ended within a skill."""
 
 
 class ObjectSkills(Skills):
@@ -160,13 +175,35 @@ class ObjectSkills(Skills):
         control: Callable[[list[float]], None],
         command: Callable[[], float],
         manipulator: Manipulator,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """As `Skills`, with the motion primitives of the scene."""
-        super().__init__(world, arm, workspace, control, command)
-        self._hand = manipulator
+        """As `Skills`, with the motion primitives of the scene.
+
+        Args:
+            world: see `Skills`, as the four that follow.
+            arm: that moves.
+            workspace: of the grip site.
+            control: one control step.
+            command: the gripper's last.
+            manipulator: names and aims.
+            over: whether the episode has ended; a skill then ends with it, in the middle of a motion.
+        """
+        super().__init__(world, arm, workspace, self._step, command)
+        self._play, self._hand, self._over = control, manipulator, over
 
     def perform(self, skill: BaseModel) -> str | None:
-        """Run one skill to its end; the reason, if it was refused or did not work."""
+        """Run one skill to its end, or to the episode's; the reason, if it was refused or did not work."""
+        try:
+            return self._perform(skill)
+        except _Over:
+            return None
+
+    def _step(self, action: list[float]) -> None:
+        self._play(action)
+        if self._over():
+            raise _Over
+
+    def _perform(self, skill: BaseModel) -> str | None:
         match skill:
             case Pick():
                 name, problem = _find(skill.object, self._hand.objects(), "object to pick")
@@ -227,7 +264,7 @@ class ObjectSkills(Skills):
             return f"the {skill.object} cannot be put {skill.relation} itself"
         if problem := self._far(self._world.position(place), skill.target):
             return problem
-        if skill.relation == "in" and self._closed(place):
+        if skill.relation == "in" and self._hand.shut(place):
             return f"the {skill.target} is closed"
         for _ in range(PLACE_STEPS):
             aim = self._hand.bring(name, place)
@@ -244,16 +281,19 @@ class ObjectSkills(Skills):
         )  # fmt: skip
 
     def _rests(self, name: str, place: str, relation: str) -> bool:
-        try:
-            return self._world.holds((relation, name, place))
-        except LookupError:  # this build judges that pair by another word, or not at all
-            return True
+        """Whether a thing is where it was put, by the word that this build judges that pair by."""
+        for word in (relation, "in" if relation == "on" else "on"):
+            try:
+                return self._world.holds((word, name, place))
+            except LookupError:
+                continue
+        return True
 
     def _move_part(self, part: str, said: str, verb: Verb) -> str | None:
         if problem := self._busy(None) or self._far(self._world.position(part), said):
             return problem
         words = {"open": "open", "close": "close", "turnon": "turn on", "turnoff": "turn off"}[verb]
-        if not self._world.joints(part):
+        if not self._hand.can(part, verb):
             return f"the {said} has nothing to {words}"
         more = MARGIN_STEPS
         for _ in range(PART_STEPS):
@@ -262,6 +302,10 @@ class ObjectSkills(Skills):
                 if not more:
                     break
             self._do(self._hand.move_part(part, verb))
+        for _ in range(WITHDRAW_STEPS):
+            if (back := self._hand.withdraw()) is None:
+                break
+            self._do(back)
         self._let_go()
         if self._world.holds((verb, part)):
             return None
@@ -323,10 +367,6 @@ class ObjectSkills(Skills):
 
     def _holding(self) -> str | None:
         return next((name for name in self._world.objects if self._held(name)), None)
-
-    def _closed(self, place: str) -> bool:
-        """Whether the place is in a drawer or the like that is less than half open."""
-        return any(now < low + 0.5 * (high - low) for now, low, high in self._world.joints(place).values())
 
     def _busy(self, wanted: str | None) -> str | None:
         holding = self._holding()

@@ -49,6 +49,8 @@ class RobotEnv(ArenaEnv):
     snapshot_version = 2
     reset_options: ClassVar[frozenset[str]] = frozenset({"fault"})
     """What `reset(options=...)` understands."""
+    ends_within_action: ClassVar[bool] = False
+    """Whether a skill or gesture is broken off the moment that the goal holds; else success is asked after it."""
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from typing import Any
@@ -119,13 +120,16 @@ def test_seeds_vary_positions_turns_and_fixtures(task_id: str) -> None:
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize(("task_id", "space"), [(SPATIAL[0].id, "native"), (GOAL[0].id, "semantic")])
+@pytest.mark.gl
+@pytest.mark.parametrize("task_id", IDS)
+@pytest.mark.parametrize("space", ["native", "semantic", pytest.param("gui", marks=pytest.mark.display)])
 def test_gymnasiums_checker_accepts(task_id: str, space: str) -> None:
+    """In every space; the pictures are small, since nobody looks at them."""
     try:
         rendering.backend()
     except RenderError as error:
         pytest.skip(str(error))
-    made = environments.make(task_id, space)
+    made = dataclasses.replace(environments.get(task_id), params={"size": 64}).make(space)
     made.lazy = False
     with warnings.catch_warnings():
         warnings.simplefilter("error")

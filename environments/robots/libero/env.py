@@ -8,19 +8,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from environments.actions.spec import Action
+from environments.actions.spec import Action, TypedActions
 from environments.env import Frame, Views
 from environments.errors import NoExpert
 from environments.robots.libero import suites
 from environments.robots.libero.arm import LiberoArm, Sample
 from environments.robots.libero.conventions import CONVENTIONS, INIT_STATES, ConventionName
 from environments.robots.libero.expert import LiberoPlan
-from environments.robots.libero.expert_parts import Posed
 from environments.robots.libero.goals import as_said
+from environments.robots.libero.hands import LiberoHands
 from environments.robots.libero.progress import LiberoProgress
 from environments.robots.libero.view import View
 from environments.robots.libero.world import LiberoWorld
 from environments.robots.motion import Aim
+from environments.robots.object_skills import ObjectSkillAction, ObjectSkills
 from environments.robots.robot_env import CAMERAS, RobotEnv
 from environments.robots.world import Vector
 from environments.task import NO_EXPERT, ActionSpace, Task
@@ -43,11 +44,12 @@ class LiberoEnv(RobotEnv):
     policy agents do that to upright ones themselves (their option `orientation: mirror`), to the same bits.
 
     Episode k (the seed of `reset`) begins from the published initial state k mod 50 after the ten
-    settle steps. Success is the benchmark's own, and ends the episode.
+    settle steps. Success is the benchmark's own, and ends the episode, in the middle of a skill if need be.
     """
 
     snapshot_version = 1
     reset_options: ClassVar[frozenset[str]] = frozenset({"fault", "init_state"})
+    ends_within_action = True
     world: LiberoWorld
     arm: LiberoArm
     progress: LiberoProgress
@@ -107,7 +109,19 @@ class LiberoEnv(RobotEnv):
         )
         self._view = View(world, size, quality, turned=orientation == "published")
         self._seed: int | None = None
-        self._plan: LiberoPlan | None = None
+        self._plan = LiberoPlan(world, arm)
+        self._hands = LiberoHands(self._plan, float(at[2]))
+        if space == ActionSpace.SEMANTIC:
+            self.action_space = TypedActions(ObjectSkillAction)
+            self._skills = ObjectSkills(
+                world,
+                arm,
+                self.workspace,
+                lambda action: self._control(action),
+                lambda: self._command,
+                self._hands,
+                over=self.success,
+            )
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Views, dict[str, Any]]:
         """Start an episode as the published harnesses do: reset, initial state, ten settle steps.
@@ -164,19 +178,14 @@ class LiberoEnv(RobotEnv):
         """The next native action or skill of that expert.
 
         Raises:
-            NoExpert: as `aim`, and in the semantic space where the hand would have to lean, as at a drawer.
+            NoExpert: as `aim`.
         """
-        if self.space == ActionSpace.NATIVE:
-            return self._expert().action()
-        if isinstance(self.aim(), Posed):
-            raise NoExpert(f"{self.task.id}: its expert leans the hand, which no skill does; take the native space")
-        return super().expert_action()
+        plan = self._expert()
+        return plan.action() if self.space == ActionSpace.NATIVE else self._hands.skill()
 
     def _expert(self) -> LiberoPlan:
         if NO_EXPERT in self.task.tags:
             raise NoExpert(f"{self.task.id} has no scripted expert")
-        if self._plan is None:
-            self._plan = LiberoPlan(self.world, self.arm)
         return self._plan
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from environments.robots import manipulation as m
-from environments.robots.libero.expert_parts import Parts, action
+from environments.robots.libero.expert_parts import Parts
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import Aim, at
+from environments.robots.motion import Aim, at, native
 from environments.robots.plans import StepPlan
 from environments.robots.steps import Step, kind
 from environments.robots.world import Arm, Vector
@@ -89,7 +89,10 @@ class LiberoPlan(StepPlan):
 
     def aim(self) -> Aim:
         """Where the hand goes now."""
-        goal = self._aim()
+        return self.insist(self._aim())
+
+    def insist(self, goal: Aim) -> Aim:
+        """An aim, or one farther away in its direction for a hand that stands still before it is there."""
         if float(np.linalg.norm(self.arm.velocity)) < STALLED_M_S and goal.phase in ("lower", "descend", "approach"):
             # A load, or a wrist near its limit, leaves the controller a standing error: ask for more.
             further = self.arm.position + INSIST * (goal.position - self.arm.position)
@@ -106,7 +109,7 @@ class LiberoPlan(StepPlan):
 
     def action(self) -> list[float]:
         """The next native action."""
-        return action(self.arm, self.aim())
+        return native(self.arm, self.aim())
 
     # --- putting something somewhere ---------------------------------------------------------------------------------
 

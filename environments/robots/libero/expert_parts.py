@@ -7,7 +7,6 @@ comes leaning, from the front; such aims are `Posed`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from environments.robots import manipulation as m
 from environments.robots._robosuite import mujoco
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import CLOSE, OPEN, Aim, at, native, towards, turn_to
+from environments.robots.motion import CLOSE, OPEN, Aim, Posed, at, turn_to
 from environments.robots.world import FINGERS, Arm, Vector
 
 PULL_LEAN_RAD, PUSH_LEAN_RAD = math.radians(75), math.radians(45)
@@ -27,21 +26,6 @@ ON_LINE_M, TURNED_RAD = 0.010, 0.12
 BEYOND = 0.3
 """Part of the range between a state's limits by which a part is moved past what is asked for."""
 DOWN = np.array([0.0, 0.0, -1.0])
-
-
-@dataclass(frozen=True, slots=True)
-class Posed(Aim):
-    """An aim with the hand's whole orientation; `yaw_rad` is of no account."""
-
-    rotation: Vector
-    """Of the grip site, (3, 3)."""
-
-
-def action(arm: Arm, goal: Aim) -> list[float]:
-    """One 7-D action towards an aim, leaning where it says so."""
-    if not isinstance(goal, Posed):
-        return native(arm, goal)
-    return towards(arm, goal, turn_to(arm.rotation, goal.rotation))
 
 
 def lean(rotation: Vector) -> float:

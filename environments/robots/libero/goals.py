@@ -55,12 +55,13 @@ _REGIONS = {
     "right_contain_region": "right compartment of the {owner}",
 }
 _ORDINALS = {"1": "", "2": "second ", "3": "third "}
-_TABLES = ("main_table_", "kitchen_table_", "living_room_table_", "study_table_")
+TABLES = ("main_table_", "kitchen_table_", "living_room_table_", "study_table_")
+"""With what the names of a table's own regions begin."""
 
 
 def words(name: str) -> str:
     """What a person calls an object, fixture or region of the benchmark."""
-    for table in _TABLES:
+    for table in TABLES:
         if name.startswith(table):  # `<table>_<thing>_<side>_region`
             thing, side = name.removeprefix(table).removesuffix("_region").rsplit("_", 1)
             relation = "in front of" if side == "front" else f"to the {side} of"
@@ -79,7 +80,7 @@ def words(name: str) -> str:
 
 def as_said(name: str, instruction: str) -> str:
     """The longest part of a thing's name that an instruction uses ("bowl" of "black bowl"), or else the whole name."""
-    whole, small = words(name).split(), {"of", "the"}
+    whole, small = words(name).split(), {"and", "of", "the"}
     for length in range(len(whole), 0, -1):
         for start in range(len(whole) - length, -1, -1):  # the last words first: they are the noun
             part = whole[start : start + length]

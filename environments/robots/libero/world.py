@@ -171,10 +171,16 @@ class LiberoWorld:
         """Nothing is left to do: see `conclude`."""
 
     def holds(self, fact: Sequence[str]) -> bool:
-        """Whether a predicate of the goal held when the benchmark looked last; any other is asked of it now."""
+        """Whether a predicate of the goal held when the benchmark looked last; any other is asked of it now.
+
+        Raises:
+            LookupError: for a thing `in` an object, such as a bowl: the benchmark can only say whether it is `on` it.
+        """
         for known, held in zip(self.fact.goal, self.goal_holds, strict=True):
             if known == tuple(fact):
                 return held
+        if fact[0] == "in" and fact[2] not in self.regions:
+            raise LookupError(f"{self.fact.id}: LIBERO judges what is in a region, and {fact[2]!r} is none")
         return bool(self.problem._eval_predicate(list(fact)))
 
     def memory(self) -> dict[str, Any]:
@@ -275,8 +281,12 @@ class LiberoWorld:
         return found
 
     def joint_limits(self, name: str, state: str) -> tuple[float, ...]:
-        """Joint positions between which the benchmark puts a fixture that is to be `open`, `close` and so on."""
-        limits = self.problem.get_object(name).object_properties["articulation"][f"default_{state}_ranges"]
+        """Joint positions between which the benchmark puts a fixture that is to be `open`, `close` and so on.
+
+        Empty where that state means nothing, as `turnon` for a drawer.
+        """
+        properties = self.problem.get_object(name).object_properties or {}
+        limits = (properties.get("articulation") or {}).get(f"default_{state}_ranges", ())
         return tuple(float(limit) for limit in limits)
 
     def touching(self, first: str, second: str) -> bool:
