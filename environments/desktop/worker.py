@@ -127,21 +127,45 @@ def main(argument: str) -> int:
 
     channel = socket.socket(fileno=options["channel"])
     try:
-        server = Xvfb(tuple(options["size"]))
+        servers = [Xvfb(tuple(options["size"]))]
     except ServerError as error:
         channel.send(json.dumps({"error": str(error)}).encode())
         return 1
-    ends: list[Callable[[], None]] = [server.stop]
+    ends: list[Callable[[], None]] = [servers[0].stop]
     """How to end what was started, the latest first."""
     threading.Thread(target=_end_with_parent, args=(options["parent"], ends), daemon=True).start()
     try:
-        return _serve(channel, server, options, ends)
+        return _serve(channel, servers, options, ends)
     finally:
         for end in ends:
             end()
 
 
-def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any], ends: list[Callable[[], None]]) -> int:
+def _open(servers: list[Xvfb], options: dict[str, Any], pixels: memoryview, ends: list[Callable[[], None]]) -> Desk:
+    """The desk on the server, or on a second one, put behind the first in `servers`, if that cannot be reached.
+
+    A server that ends, anybody's, may take away the socket of one that begins under the number it has just given up.
+    It does so once; hence one more try.
+    """
+    from Xlib.error import ConnectionClosedError, DisplayError
+
+    from environments.desktop.xvfb import ServerError, Xvfb
+
+    def reach(server: Xvfb) -> Desk:
+        server.wait()
+        os.environ.update(server.environment)
+        return Desk(size, options["title"], options["tap_ms"], pixels)
+
+    size: tuple[int, int] = (options["size"][0], options["size"][1])
+    with contextlib.suppress(OSError, ServerError, ConnectionClosedError, DisplayError, *_XLIB_TRIPS):
+        return reach(servers[0])
+    servers[0].kill()  # an ordinary end might take away the socket of the second
+    servers.append(Xvfb(size))
+    ends.insert(0, servers[1].stop)
+    return reach(servers[1])
+
+
+def _serve(channel: socket.socket, servers: list[Xvfb], options: dict[str, Any], ends: list[Callable[[], None]]) -> int:
     # These imports take about as long as the server needs to start, which it does meanwhile.
     from mss.exception import ScreenShotError
     from Xlib.error import ConnectionClosedError, DisplayError
@@ -153,21 +177,20 @@ def _serve(channel: socket.socket, server: Xvfb, options: dict[str, Any], ends: 
     xlib_errors = (ConnectionClosedError, DisplayError, *_XLIB_TRIPS)
     request: dict[str, Any] = {"id": 0}
     try:
-        server.wait()
-        os.environ.update(server.environment)
         width, height = options["size"]
         pixels = memoryview(mmap.mmap(options["picture"], width * height * 4))
-        desk = Desk((width, height), options["title"], options["tap_ms"], pixels)
+        desk = _open(servers, options, pixels, ends)
         desk.input_test()
         program = 0
         if options["launch"] is not None:
             program = desk.give_to_program(options["launch"], ends)
+        server = servers[-1]
         channel.send(json.dumps({"id": 0, "answer": [server.number, server.pid, program]}).encode())
         while message := channel.recv(1 << 20):
             request = json.loads(message)
             channel.send(json.dumps({"id": request["id"], "answer": desk.answer(request)}).encode())
     except (OSError, ScreenShotError, ServerError, GestureLost, ProgramLost, *xlib_errors) as error:
-        reason = server.obituary()
+        reason = servers[-1].obituary()
         if reason is None:
             if isinstance(error, _XLIB_TRIPS):
                 raise

@@ -18,6 +18,8 @@ _FAMILY_LOCAL = 256
 _FAMILY_WILD = 65535
 _START_S = 20.0
 _STOP_S = 1.5
+_BORN_S = 0.05
+"""A server that is just starting has made its socket and does not listen yet, for some microseconds."""
 
 
 class ServerError(RuntimeError):
@@ -110,6 +112,11 @@ class Xvfb:
         where = f" (display :{self.number})" if self.number >= 0 else ""
         return f"Xvfb{where} {describe_exit(status)}{self._last_line()}"
 
+    def kill(self) -> None:
+        """End the server at once, so that it has no time to remove any socket; `stop` is for what works."""
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         """End the server and remove its socket; safe to repeat."""
         if self._process.poll() is None:
@@ -148,14 +155,23 @@ def remove_leftovers(number: int) -> None:
     There is no lock file: with `-displayfd` the server settles its number by the socket alone.
     """
     path = Path(f"/tmp/.X11-unix/X{number}")
+    if _refuses(path):
+        time.sleep(_BORN_S)
+        if _refuses(path):
+            path.unlink(missing_ok=True)
+
+
+def _refuses(path: Path) -> bool:
+    """Whether nobody listens on a socket; a busy server counts as listening."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-        except (FileNotFoundError, BlockingIOError):  # gone already, or a busy server
-            pass
+            return True
+        except (FileNotFoundError, BlockingIOError):
+            return False
+    return False
 
 
 def _private_memory(name: str) -> int:

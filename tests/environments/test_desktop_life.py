@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +22,7 @@ import pytest
 
 from environments.actions.gui import Press
 from environments.desktop import Desktop, check
+from environments.desktop.xvfb import remove_leftovers
 from environments.errors import DisplayError, InfrastructureError
 
 pytestmark = [pytest.mark.display, pytest.mark.skipif(bool(check()), reason="; ".join(check()))]
@@ -73,7 +76,7 @@ def calls(desktop: Desktop) -> dict[str, Callable[[], object]]:
 def test_a_killed_server_is_named_by_every_call(first: str) -> None:
     desktop = Desktop(SIZE, "Test")
     os.kill(desktop.pids[1], signal.SIGKILL)
-    with pytest.raises(DisplayError, match=r"Xvfb \(display :\d+\) was killed by SIGKILL"):
+    with pytest.raises(DisplayError, match="Xvfb.* ended with exit status 247"):  # of our stand-in: -SIGKILL
         calls(desktop)[first]()
     for call in calls(desktop).values():
         with pytest.raises(InfrastructureError, match="was killed by SIGKILL"):
@@ -89,6 +92,79 @@ def test_a_killed_worker_is_named_and_takes_the_server_along() -> None:
         desktop.grab()
     assert all(gone(pid) for pid in desktop.pids)
     assert not socket_of(desktop.display).exists()
+
+
+UNLUCKY = """#!{python}
+import os, pathlib, shutil, signal, subprocess, sys
+real, starts, fate, arguments = {real!r}, pathlib.Path(__file__).with_name("starts"), {fate!r}, sys.argv[1:]
+with starts.open("a") as file:
+    file.write("x")
+if starts.stat().st_size > {unlucky}:
+    os.execv(real, ["Xvfb", *arguments])
+told = arguments.index("-displayfd") + 1
+ours, theirs = os.pipe()
+named, arguments[told] = int(arguments[told]), str(theirs)
+os.set_inheritable(theirs, True)
+server = subprocess.Popen([real, *arguments], close_fds=False)
+signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+number = os.read(ours, 16)
+if fate == "killed":
+    server.kill()
+else:
+    os.unlink("/tmp/.X11-unix/X" + number.decode().strip())
+os.write(named, number)
+os.close(named)
+sys.exit(server.wait())
+"""
+"""An Xvfb whose first starts end badly: killed, or alive without its socket, when they have named their display."""
+
+
+@pytest.fixture
+def unlucky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Path]:
+    """Put it before the real one; returns the file that counts the starts."""
+
+    def install(fate: str, times: int) -> Path:
+        program = tmp_path / "Xvfb"
+        program.write_text(UNLUCKY.format(python=sys.executable, real=shutil.which("Xvfb"), fate=fate, unlucky=times))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path / "starts"
+
+    return install
+
+
+@pytest.mark.parametrize("fate", ["killed", "without its socket"])
+def test_a_server_that_is_lost_at_the_start_is_replaced_once(unlucky: Callable[[str, int], Path], fate: str) -> None:
+    starts = unlucky(fate, 1)
+    with Desktop(SIZE, "Test") as desktop:
+        desktop.show(FRAME)
+        assert np.array_equal(desktop.grab(), FRAME)
+        assert starts.read_text() == "xx"
+        pids, display = desktop.pids, desktop.display
+    assert all(gone(pid) for pid in pids)
+    assert not socket_of(display).exists()
+
+
+def test_a_second_loss_is_told(unlucky: Callable[[str, int], Path]) -> None:
+    starts = unlucky("killed", 2)
+    with pytest.raises(DisplayError, match=r"Xvfb \(display :\d+\) ended|Xvfb did not start|connect to display"):
+        Desktop(SIZE, "Test")
+    assert starts.read_text() == "xx"
+
+
+def test_the_socket_of_a_server_that_is_about_to_listen_is_left_alone(tmp_path: Path) -> None:
+    """It exists and refuses connections for a moment, as that of a dead server does for ever."""
+    number = next(n for n in range(7000, 8000) if not socket_of(f":{n}").exists())
+    path = socket_of(f":{number}")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        late = threading.Timer(0.02, server.listen)
+        late.start()
+        remove_leftovers(number)
+        late.join()
+        assert path.exists()
+    remove_leftovers(number)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("who", [0, 1], ids=["worker", "server"])
