@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 import agents
 import environments
 from agents.errors import AgentsError, InvalidOptions
+from arena.conditions import Condition, Label
 from arena.diagnosis import DiagnosisConfig
 from arena.errors import InvalidExperiment, Problem
 from arena.identity import digest
@@ -70,9 +71,11 @@ class Clock(BaseModel):
         return self
 
 
-Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-"""What the table calls something: one line of text, without control characters."""
-
+Video = Literal["every-step", "as-seen"]
+"""What is drawn for an episode's video: the picture after every step, or the first one, those that somebody looked at
+(player, supervisor), those around a rollback and the last one. Drawing is most of a robot's step, and a policy that
+executes chunks looks seldom; see `arena.recorder`."""
+EVERY_STEP: Video = "every-step"
 
 class AgentEntry(BaseModel):
     """A player: its name, a label for the table, and its own options."""
@@ -99,43 +102,6 @@ class AgentEntry(BaseModel):
         return value
 
 
-class Condition(BaseModel):
-    """What is done around the attempts: nothing, reflection and a retry, or supervision and rollback."""
-
-    model_config = _Strict
-
-    name: Literal["single", "reflect-and-retry", "diagnose-and-rollback"]
-    label: Label
-    rounds: Annotated[int, Field(ge=1, le=10)] = 1
-    """For `reflect-and-retry`: retries at most; a success stops them."""
-    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
-    diagnosis: DiagnosisConfig = Field(default_factory=DiagnosisConfig)
-    fault: Fault | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"name": value}
-        if isinstance(value, dict) and "name" in value:
-            value = {"label": value["name"], **value}
-            if isinstance(value.get("fault"), str):
-                value["fault"] = {"kind": value["fault"]}
-        return value
-
-    @model_validator(mode="after")
-    def _takes_what_it_uses(self) -> Condition:
-        unused = {name for names in _OF_CONDITION.values() for name in names} - _OF_CONDITION.get(self.name, set())
-        given = sorted(self.model_fields_set & unused)
-        if given:
-            raise ValueError(f"condition {self.name!r} takes no {', '.join(given)}")
-        return self
-
-
-_OF_CONDITION = {"reflect-and-retry": {"rounds", "reflection"}, "diagnose-and-rollback": {"diagnosis"}}
-"""Fields that mean something for one kind of condition alone."""
-
-
 class Block(BaseModel):
     """One full product: every task behind every space by every agent under every condition on every seed."""
 
@@ -151,6 +117,7 @@ class Block(BaseModel):
     judge: Annotated[tuple[JudgeConfig, ...], Field(min_length=1, max_length=20)] = (JudgeConfig(),)
     """One judge, or several: each adds verdicts of its own."""
     clock: Clock = Field(default_factory=Clock)
+    video: Video = EVERY_STEP
 
     @field_validator("seeds", mode="before")
     @classmethod
@@ -297,6 +264,7 @@ _MODELS: dict[Any, type[BaseModel]] = {
     "conditions": Condition,
     "fault": Fault,
     "model": ModelOptions,
+    "writer": ModelOptions,
 }
 
 
@@ -361,6 +329,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
             if condition.fault is not None:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
             yield from _check_world(f"{at}conditions[{i}]", condition, block)
+            yield from _check_writer(f"{at}conditions[{i}]", condition, block)
         yield from _check_rows(f"{at}conditions", block, rows)
 
 
@@ -423,11 +392,24 @@ def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Prob
         fixed = [task.id for task in tasks if IRREVERSIBLE in task.tags]
         if fixed:
             yield Problem(f"{path}.name", condition.name, f"{', '.join(fixed)} cannot be rolled back")
-    if condition.name == "reflect-and-retry" and condition.reflection.tutorial is True:
+    if condition.retries and condition.reflection.demonstration is True:
         alone = [task.id for task in tasks if NO_EXPERT in task.tags]
         if alone:
-            told = f"{', '.join(alone)} has no scripted expert to record a tutorial from; set it to false"
+            remedy = "set it to false" if condition.reflection.evidence is None else "give the id of a tutorial"
+            told = f"{', '.join(alone)} has no scripted expert to record a tutorial from; {remedy}"
             yield Problem(f"{path}.reflection.tutorial", True, told)
+
+
+def _check_writer(path: str, condition: Condition, block: Block) -> Iterator[Problem]:
+    """A model's own lessons under the name of another's would measure nothing."""
+    writer = condition.reflection.writer
+    if not isinstance(writer, ModelOptions):
+        return
+    for entry in block.agents:
+        if str(entry.options.get("model", "")).casefold() == writer.model.casefold():
+            told = f"is the model of agent {entry.label!r}; another model writes the lessons"
+            yield Problem(f"{path}.reflection.writer", writer.model, told)
+            return
 
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ import agents
 import environments
 from arena import diagnosis, reflection
 from arena.errors import InvalidExperiment, Problem
-from arena.experiment import AgentEntry, Block, Condition, Experiment
+from arena.experiment import EVERY_STEP, AgentEntry, Block, Condition, Experiment
 from arena.identity import digest, identity
 from arena.judging import JudgeConfig
 from arena.leaderboard import TUTORIAL
@@ -260,6 +260,8 @@ def _attempt(
         "supervision": supervisor.fingerprint() if supervisor else None,
         "retry": None,
     }
+    if block.video != EVERY_STEP:  # the default is not said, so that episodes keep the names they had before
+        spec["video"] = block.video
     return Attempt(spec=spec, agent=entry, instrument=player.instrument, condition=condition)
 
 

@@ -203,6 +203,7 @@ class Play:
             outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
             return Ending(outcome, f"{type(error).__name__}: {error}")
         thought = time.perf_counter()
+        self._recorder.looked(self._env, self._observation)
         step, ended = self._carry_out(decision, world_ms)
         step.think_s, step.env_s = thought - started, time.perf_counter() - thought
         self._budget.spend(decision, step, step.think_s + step.env_s)
@@ -215,7 +216,7 @@ class Play:
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
         if fork is not None:
-            self._recorder.see(self._env, self._observation, step.index)
+            self._see_restored(step.index)
         return ended
 
     def _carry_out(self, decision: Decision, world_ms: int) -> tuple[Step, Ending | None]:
@@ -274,6 +275,7 @@ class Play:
 
     def _roll_back(self, to: int) -> Intervention:
         """Restore the world as it was before step `to`, and check that bit by bit."""
+        self._recorder.show(self._env, self._observation)  # the end of the branch that is left
         kept = self._time.go_back(to)
         self._observation = self._env.restore(kept.snapshot)
         self._agent.rolled_back()
@@ -289,6 +291,11 @@ class Play:
             snapshot=hashlib.sha256(kept.snapshot).hexdigest(),
             exact=self._env.state_hash() == kept.state_hash,
         )
+
+    def _see_restored(self, after: int) -> None:
+        """Record the moment that the world went back to after step `after`: what comes next follows from it."""
+        self._recorder.see(self._env, self._observation, after)
+        self._recorder.show(self._env, self._observation)
 
     def _replay(self) -> Ending | None:
         """Play the recorded beginning of an interrupted episode again, and check it.
@@ -307,6 +314,8 @@ class Play:
             if self._supervisor:
                 self._time.keep(self._env)
             self._agent.replay(self._env.perceived(self._observation), decision)
+            if row.frame >= self._recorder.n_frames:  # somebody looked, who is not asked again
+                self._recorder.show(self._env, self._observation)
             if row.world_ms:
                 self._env.advance(row.world_ms)
             step, ended = self._carry_out(decision, row.world_ms)
@@ -324,7 +333,7 @@ class Play:
             fork = forks.get(row.index)
             if fork is not None:
                 self._roll_back(fork.to_step)
-                self._recorder.see(self._env, self._observation, row.index)
+                self._see_restored(row.index)
             self._recorder.replayed(row)
             self._time.index += 1
             if ended is not None:

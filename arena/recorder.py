@@ -12,11 +12,12 @@ from typing import Any, Self
 
 from agents.agent import Decision
 from agents.calls import ModelCall
+from arena.experiment import EVERY_STEP
 from arena.identity import digest
 from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.supervision import Directive
-from environments.env import ArenaEnv
+from environments.env import ArenaEnv, Frame, Views
 from storage.models import Base, Call, Diagnosis, Episode, Fault, Intervention, MilestoneTruth, Picture, Step
 from storage.pictures import PictureLog
 from storage.requests import CHAIN, abridged
@@ -33,6 +34,10 @@ class Recorder:
     The step rows are the truth and are durable one by one. The video is derived: an interrupted
     episode is played again from its rows, which gives the same frames, so an unfinished file is
     thrown away. Row i of `step` names the frame that the player saw; the next frame shows the result.
+
+    A video `as-seen` leaves out what nobody looked at. Then a row whose picture was not drawn names the same frame as
+    the row before it: the nearest earlier one that was. The next frame is still the first that was drawn after the
+    step, since the frames around a rollback and the last one are always there.
     """
 
     def __init__(self, store: Store, attempt: Attempt, try_no: int, scratch: Path) -> None:
@@ -45,6 +50,11 @@ class Recorder:
         self._path = Path(self._scratch.name) / "episode.mp4"
         self._video: VideoWriter | None = None
         self._fps = 0
+        self._every_step = attempt.spec.get("video", EVERY_STEP) == EVERY_STEP
+        self._now: Mapping[str, Any] | None = None
+        """The observation of now."""
+        self._drawn: Mapping[str, Any] | None = None
+        """The observation that the last frame shows."""
         self._n_steps = 0
         self._reached: set[str] = set()
         self._known: set[str] = set()
@@ -86,6 +96,7 @@ class Recorder:
         self._known = {truth.milestone_id for truth in self._store.truths(self.episode_id)} if self._recorded else set()
         self._fps = int(env.metadata["render_fps"])
         self.see(env, observation, after=-1)
+        self.show(env, observation)
 
     def recorded_steps(self) -> Sequence[Step]:
         """The steps that an earlier, interrupted process made durable."""
@@ -102,18 +113,37 @@ class Recorder:
         return calls
 
     def see(self, env: ArenaEnv, observation: Mapping[str, Any], after: int) -> None:
-        """Record the present frame, and the milestones that the engine holds reached after step `after`."""
-        frame = observation[env.main_view]
-        if self._video is None:
-            height, width = frame.shape[:2]
-            self._video = VideoWriter(self._path, fps=self._fps, size=(width, height))
-        self._video.write(frame)
-        self.n_frames += 1
+        """Record the present frame, and the milestones that the engine holds reached after step `after`.
+
+        A video `as-seen` waits for somebody to look: see `looked`.
+        """
+        self._now = observation
+        if self._every_step:
+            self._write(observation[env.main_view])
+            self._drawn = observation
         for milestone in sorted(env.milestones() - self._reached):
             self._reached.add(milestone)
             if milestone not in self._known:
                 truth = MilestoneTruth(episode_id=self.episode_id, milestone_id=milestone, step_index=after)
                 self._unwritten.append(truth)
+
+    def show(self, env: ArenaEnv, observation: Mapping[str, Any]) -> None:
+        """Record the picture of an observation of now, unless the last frame shows it already."""
+        if self._drawn is not observation:
+            self._write(observation[env.main_view])
+            self._drawn = observation
+
+    def looked(self, env: ArenaEnv, observation: Mapping[str, Any]) -> None:
+        """Record the picture of an observation if somebody has looked at it."""
+        if not isinstance(observation, Views) or observation.rendered(env.main_view):
+            self.show(env, observation)
+
+    def _write(self, frame: Frame) -> None:
+        if self._video is None:
+            height, width = frame.shape[:2]
+            self._video = VideoWriter(self._path, fps=self._fps, size=(width, height))
+        self._video.write(frame)
+        self.n_frames += 1
 
     def step(
         self, step: Step, decision: Decision, directive: Directive | None = None, fork: Intervention | None = None
@@ -150,6 +180,8 @@ class Recorder:
         """Close the video, put it into the store, and complete the episode's row."""
         if self._video is None:
             raise RuntimeError("finish() before begin()")
+        if self._drawn is not self._now:
+            self._write(env.render())  # in a world with a clock the last observation may be past
         video, self._video = self._video, None
         info = video.close()
         sha = self._store.put_artifact(self._path, "video/mp4")
