@@ -166,6 +166,7 @@ class LiteLLMBackend:
 
 @functools.cache
 def litellm_module() -> Any:
+    """The module litellm, imported when first wanted, and kept quiet."""
     # Unless told so before its import, litellm fetches its price table from the network.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm

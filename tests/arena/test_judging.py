@@ -29,6 +29,7 @@ from arena.judging import (
     family_warning,
     to_rows,
 )
+from arena.judging.walk import closer
 from environments.task import ActionSpace, Milestone, Task
 from storage.models import MilestoneTruth, Step, Verdict
 
@@ -424,3 +425,164 @@ def test_configuration_takes_short_forms_and_refuses_what_does_not_fit():
     for wrong in ("vlm", {"model": "x"}, {"frames": 1}, {"frame": 8}, {"judge": "human"}):
         with pytest.raises(ValidationError):
             JudgeConfig.model_validate(wrong)
+
+
+# from coarse to fine
+
+
+def said(milestone: str, verdict: str, frame: int | None = None, confidence: float | None = 0.9) -> MilestoneVerdict:
+    return MilestoneVerdict(milestone_id=milestone, verdict=verdict, frame=frame, confidence=confidence)
+
+
+# which frames
+
+
+def test_a_reached_milestone_is_dated_between_the_cited_frame_and_the_one_before() -> None:
+    plan = closer([said("key", "reached", 20)], [0, 10, 20, 30], 6)
+    assert plan.milestones == ("key",)
+    assert 20 in plan.frames and all(10 < frame <= 20 for frame in plan.frames)
+
+
+def test_what_is_sure_or_has_no_frame_between_is_left_alone() -> None:
+    assert closer([said("door", "not_reached")], [0, 10, 20], 6).frames == ()
+    assert closer([said("key", "reached", 1)], [0, 1, 2], 6).frames == ()
+    assert closer([said("start", "reached", 0)], [0, 10], 6).milestones == ()
+
+
+def test_an_unsure_answer_is_looked_for_everywhere_and_open_milestones_take_turns() -> None:
+    plan = closer([said("key", "reached", 100), said("door", "uncertain")], [0, 50, 100, 200], 5)
+    assert plan.milestones == ("key", "door")
+    inside = [frame for frame in plan.frames if 50 < frame < 100]
+    outside = [frame for frame in plan.frames if 100 < frame < 200]
+    assert inside and outside
+
+
+@given(
+    shown=st.lists(st.integers(0, 400), min_size=2, max_size=20, unique=True).map(sorted),
+    budget=st.integers(0, 40),
+    answers=st.lists(
+        st.tuples(st.sampled_from(["reached", "not_reached", "uncertain", "invalid"]), st.integers(0, 19)), max_size=6
+    ),
+)
+def test_the_second_look_keeps_its_budget_and_shows_each_frame_once(shown: Any, budget: int, answers: Any) -> None:
+    given_verdicts = [
+        said(str(i), verdict, shown[place % len(shown)] if verdict == "reached" else None, 0.3)
+        for i, (verdict, place) in enumerate(answers)
+    ]
+    plan = closer(given_verdicts, shown, budget)
+    assert len(plan.frames) <= budget
+    assert list(plan.frames) == sorted(set(plan.frames))
+    assert all(shown[0] <= frame <= shown[-1] for frame in plan.frames)
+    new = set(plan.frames) - set(shown)
+    assert len(new) >= len(plan.frames) - budget // 2  # at least half of the budget is for what is new
+    assert bool(plan.frames) == bool(plan.milestones)
+
+
+# what becomes of the answers
+
+
+def test_the_closer_look_corrects_the_first_and_cites_a_frame_of_its_own(provider: Any) -> None:
+    def policy(seen: Any) -> Any:
+        if len(provider.requests) == 1:
+            return {
+                "milestones": [answer("start", frame=5), answer("key", frame=20), answer("door", "uncertain", None)]
+            }
+        return {"milestones": [answer("key", frame=17), answer("door", "not_reached", None)]}
+
+    provider.policy = policy
+    judgement = vlm(provider, refine=8).judge(video())
+    found = {verdict.milestone_id: (verdict.verdict, verdict.frame) for verdict in judgement.verdicts}
+    assert found["key"] == ("reached", 17) and found["door"][0] == "not_reached"
+    assert len(judgement.calls) == 2
+    first, second = provider.requests
+    assert len(first.images) == 5 and 0 < len(second.images) <= 8
+    assert '"verdict": "reached", "frame": 20' in second.text  # it is told what it said before
+    assert 17 in judgement.frames and set(judgement.frames) > {0, 5, 10, 15, 20}
+
+
+def test_a_closer_look_without_an_answer_leaves_the_first_one(provider: Any) -> None:
+    def policy(seen: Any) -> Any:
+        frame = 20 if len(provider.requests) == 1 else 999
+        return {"milestones": [answer("start", "not_reached", None), answer("key", frame=frame)]}
+
+    provider.policy = policy
+    judgement = vlm(provider, refine=6).judge(video())
+    found = {verdict.milestone_id: (verdict.verdict, verdict.frame) for verdict in judgement.verdicts}
+    assert found["key"] == ("reached", 20)
+
+
+def test_without_a_budget_or_an_open_question_there_is_one_look(provider: Any) -> None:
+    saying(provider, *(answer(m.id, "not_reached", None, confidence=0.95) for m in TASK.milestones))
+    assert len(vlm(provider, refine=8).judge(video()).calls) == 1
+    saying(provider, *(answer(m.id, "uncertain", None) for m in TASK.milestones))
+    assert len(vlm(provider).judge(video()).calls) == 1
+    assert len(vlm(provider, refine=8).judge(video()).calls) == 2
+
+
+def test_a_failure_of_the_second_look_keeps_the_first_call(provider: Any) -> None:
+    saying(provider, *(answer(m.id, "uncertain", None) for m in TASK.milestones))
+    provider.say("ok", "500")
+    with pytest.raises(errors.ServerError) as caught:
+        vlm(provider, refine=4).judge(video())
+    assert [call.status for call in caught.value.calls] == ["ok", "server_error"]
+
+
+# two steps
+
+
+def test_objects_first_asks_what_is_there_and_then_how_it_stands(provider: Any) -> None:
+    def policy(seen: Any) -> Any:
+        if seen.tool == "objects":
+            return {"frames": [{"frame": 10, "objects": ["a key beside the door"]}]}
+        return {"milestones": [answer(m.id, note="the key is beside the door") for m in TASK.milestones]}
+
+    provider.policy = policy
+    judgement = vlm(provider, objects_first=True).judge(video())
+    assert set(verdicts(judgement).values()) == {"reached"}
+    first, second = provider.requests
+    assert (first.tool, second.tool) == ("objects", "verdicts")
+    assert len(first.images) == len(second.images) == 5
+    assert "a key beside the door" not in first.text and "a key beside the door" in str(second.body["messages"])
+    assert second.turns == 1
+
+
+@pytest.mark.parametrize("mode", ["tool", "json_schema", "prompt"])
+def test_two_steps_work_however_structure_is_asked_for(provider: Any, mode: str) -> None:
+    judgement = vlm(provider, objects_first=True, model={"mode": mode}).judge(video())
+    assert len(judgement.calls) >= 2 and len(judgement.verdicts) == 3
+
+
+def test_a_list_of_objects_that_cannot_be_read_is_only_words(provider: Any) -> None:
+    provider.say("prose", "ok")
+    saying(provider, *(answer(m.id) for m in TASK.milestones))
+    assert set(verdicts(vlm(provider, objects_first=True).judge(video())).values()) == {"reached"}
+
+
+# repeats
+
+
+def test_repeats_are_rows_of_their_own_under_one_fingerprint(provider: Any) -> None:
+    saying(provider, *(answer(m.id) for m in TASK.milestones))
+    judge = vlm(provider, repeats=3)
+    rows = [
+        row for repeat in range(3) for row in to_rows(judge.judge(video(), repeat=repeat), "e", judge, repeat=repeat)
+    ]
+    assert len({row.id for row in rows}) == 9 and len({row.fingerprint for row in rows}) == 1
+    assert judge.fingerprint() == vlm(provider).fingerprint()  # how often it is asked does not change what it says
+
+
+def test_another_walk_or_another_form_of_question_is_another_judge(provider: Any) -> None:
+    judges = [vlm(provider), vlm(provider, refine=4), vlm(provider, objects_first=True)]
+    assert len({str(judge.fingerprint()) for judge in judges}) == 3
+
+
+def test_the_engine_takes_no_options_of_a_model() -> None:
+    for field in ({"refine": 4}, {"repeats": 2}, {"objects_first": True}):
+        with pytest.raises(ValueError, match="judge 'engine' knows"):
+            JudgeConfig.model_validate({"judge": "engine", **field})
+
+
+def test_frames_go_up_to_the_last(provider: Any) -> None:
+    saying(provider, answer("door", frame=N_FRAMES - 1))
+    judgement = vlm(provider, refine=4).judge(video())
+    assert {v.milestone_id: v.verdict for v in judgement.verdicts}["door"] == "reached"

@@ -265,6 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if self.path.endswith("/embeddings"):
+            return self._embeddings(raw)
         if not self.path.endswith("/chat/completions"):
             return self._error(404, f"no such path: {self.path}", "not_found")
         try:
@@ -282,6 +284,20 @@ class _Handler(BaseHTTPRequestHandler):
         if not (self._failed_http(seen, kind, argument) or self._failed_line(kind)):
             self._answer(seen, kind, argument)
         return None
+
+    def _embeddings(self, raw: bytes) -> None:
+        """Vectors of 32 numbers, near each other for texts that share letters; the last text's comes first."""
+        try:
+            texts = [str(text) for text in json.loads(raw)["input"]]
+        except (ValueError, KeyError, TypeError) as error:
+            return self._error(400, f"unreadable request: {error}", "invalid_request")
+        data = []
+        for index, text in reversed(list(enumerate(texts))):
+            counts = Counter(ord(letter) % 32 for letter in text.lower())
+            vector = [float(counts[place]) for place in range(32)]
+            data.append({"object": "embedding", "index": index, "embedding": vector})
+        usage = {"prompt_tokens": sum(map(len, texts)) // 4, "total_tokens": sum(map(len, texts)) // 4}
+        return self._json(200, {"object": "list", "data": data, "model": "fake", "usage": usage})
 
     def _failed_http(self, seen: Seen, kind: str, argument: str) -> bool:
         """HTTP-level misbehaviours."""
