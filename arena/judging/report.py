@@ -206,7 +206,8 @@ def _calibration_error(sure: Sequence[tuple[float, bool]]) -> float:
 
 def _alpha(votes: Sequence[Mapping[tuple[str, str], str]], episodes: Sequence[str]) -> Interval | None:
     """Krippendorff's alpha over the questions that two judges or more answered; None where all answers are alike."""
-    import krippendorff
+    import evalica  # brings pandas, which takes a second to import
+    import pandas as pd
 
     codes = {"reached": 1.0, "not_reached": 0.0}
     columns: dict[str, list[list[float]]] = {}
@@ -220,7 +221,7 @@ def _alpha(votes: Sequence[Mapping[tuple[str, str], str]], episodes: Sequence[st
             return None
         if (np.isfinite(data).sum(axis=0) < 2).all():
             return None
-        return float(krippendorff.alpha(reliability_data=data, level_of_measurement="nominal"))
+        return float(evalica.alpha(pd.DataFrame(data), distance="nominal").alpha)
 
     places = [episode_id for episode_id in episodes if episode_id in columns]
     whole = alpha(places)
