@@ -19,6 +19,9 @@ from environments.env import Frame
 Strategy = Literal["uniform", "change", "tail"]
 """`uniform`: equally spaced; `tail`: denser towards the end, where failures are; `change`: where pictures change."""
 
+RecordStrategy = Literal["uniform", "change", "tail", "event"]
+"""With `event`: before and after what the record says has happened, for whoever may know the record."""
+
 FrameReader = Callable[[Sequence[int]], Sequence[Frame]]
 """Reads frames by index, in the order asked for."""
 
@@ -30,7 +33,11 @@ _CHUNK = 64  # frames held in memory at a time: 59 MB at 640 x 480
 
 
 def sample_frames(
-    n_frames: int, budget: int, strategy: Strategy, frames: Sequence[Frame] | FrameReader | None = None
+    n_frames: int,
+    budget: int,
+    strategy: RecordStrategy,
+    frames: Sequence[Frame] | FrameReader | None = None,
+    events: Sequence[int] = (),
 ) -> list[int]:
     """Choose exactly `min(n_frames, budget)` frames.
 
@@ -42,6 +49,7 @@ def sample_frames(
         strategy: how to choose.
         frames: for `change` alone: all frames, or a function that reads some of them.
             (H, W, 3) uint8, of one size.
+        events: for `event` alone: frames before which something happened, the weightiest first.
 
     Returns:
         Indices into the video, strictly increasing.
@@ -65,7 +73,9 @@ def sample_frames(
         if frames is None:
             raise ValueError("strategy 'change' needs `frames`: all of them, or a function that reads them by index")
         return _change(n_frames, count, frames)
-    raise ValueError(f"strategy: expected 'uniform', 'change' or 'tail', got {strategy!r}")
+    if strategy == "event":
+        return _event(n_frames, count, events)
+    raise ValueError(f"strategy: expected 'uniform', 'change', 'tail' or 'event', got {strategy!r}")
 
 
 def _uniform(n_frames: int, count: int) -> list[int]:
@@ -79,6 +89,48 @@ def _tail(n_frames: int, count: int) -> list[int]:
     last, parts = n_frames - 1, count - 1
     wanted = [last - (2 * (parts - i) ** 2 * last + parts**2) // (2 * parts**2) for i in range(count)]
     return _apart(wanted, n_frames)
+
+
+def _event(n_frames: int, count: int, events: Sequence[int]) -> list[int]:
+    """Each event costs two frames, before and after it; what they leave over halves the longest gaps."""
+    chosen = [0, n_frames - 1]
+    taken = set(chosen)
+    for event in events:
+        for index in (event, event + 1):
+            if len(chosen) < count and 0 <= index < n_frames and index not in taken:
+                taken.add(index)
+                bisect.insort(chosen, index)
+    while len(chosen) < count:
+        before, after = max(pairwise(chosen), key=lambda ends: (ends[1] - ends[0], -ends[0]))
+        bisect.insort(chosen, (before + after) // 2)
+    return chosen
+
+
+def in_turns(kinds: Sequence[Sequence[int]]) -> list[int]:
+    """Events of several kinds in one order: one of each kind in turn, and within a kind spread over the whole play.
+
+    So a hundred refusals do not push out the one milestone, and the first few of a kind are not all from its beginning.
+
+    Args:
+        kinds: the events of each kind in order of time, the weightiest kind first.
+    """
+    queues = [_spread(kind) for kind in kinds]
+    turns = [queue[i] for i in range(max(map(len, queues), default=0)) for queue in queues if i < len(queue)]
+    return list(dict.fromkeys(turns))
+
+
+def _spread(events: Sequence[int]) -> list[int]:
+    """The last, the first, then the middle of what lies between, and so on."""
+    if len(events) < 3:
+        return list(reversed(events))
+    order, stretches = [len(events) - 1, 0], [(0, len(events) - 1)]
+    while stretches:
+        first, last = stretches.pop(0)
+        if last - first > 1:
+            middle = (first + last) // 2
+            order.append(middle)
+            stretches += [(first, middle), (middle, last)]
+    return [events[i] for i in order]
 
 
 def _change(n_frames: int, count: int, frames: Sequence[Frame] | FrameReader) -> list[int]:

@@ -6,16 +6,19 @@ reflection = build(config).reflect(Evidence(...))
 """
 
 from arena.models import ModelOptions
-from arena.reflection.config import ReflectionConfig, choose_frames
-from arena.reflection.factory import build
+from arena.reflection.config import PRESETS, ReflectionConfig, choose_frames
+from arena.reflection.factory import build, fingerprint
+from arena.reflection.matched import MatchedReflector
 from arena.reflection.reflector import Cause, Evidence, Reflection, Reflector
 from arena.reflection.rules import RulesReflector
 from arena.reflection.vlm import VlmReflector
 from arena.sampling import sample_frames
 
 __all__ = [
+    "PRESETS",
     "Cause",
     "Evidence",
+    "MatchedReflector",
     "ModelOptions",
     "Reflection",
     "ReflectionConfig",
@@ -24,5 +27,6 @@ __all__ = [
     "VlmReflector",
     "build",
     "choose_frames",
+    "fingerprint",
     "sample_frames",
 ]

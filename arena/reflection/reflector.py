@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from agents.calls import ModelCall
+from arena.reflection.pictures import Shown
 from environments.env import Frame
 from environments.task import ActionSpace, Task
 from storage.models import Episode, Step
@@ -36,6 +37,12 @@ class Evidence:
     tutorial_frames: Sequence[Frame] = ()
     tutorial_indices: Sequence[int] = ()
     tutorial_episode_id: str | None = None
+    pictures: Sequence[Shown] = ()
+    """On the matched budget: exactly what is shown, in its order, in the place of the frames above."""
+    lesson: str = ""
+    """What the attempt was played with, if anything (model text: hostile)."""
+    tried: Sequence[str] = ()
+    """Lessons that were drawn from this same attempt, and did worse (model text: hostile)."""
 
     def __post_init__(self) -> None:
         for name in ("failure", "tutorial"):
@@ -53,8 +60,10 @@ class Cause:
     """Why an attempt failed, in a model's words, and where it saw that."""
 
     text: str
-    frame: int | None
+    frame: int | None = None
     """Index into the attempt's video; always one that was shown."""
+    picture: int | None = None
+    """On the matched budget: number of the picture, from 1, in the order in which they were shown."""
 
 
 ReflectionStatus = Literal["ok", "refused", "unusable"]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
+from arena.identity import derived_seed
 from arena.outcomes import Outcome
 from arena.reflection.reflector import Evidence, Reflection
 from arena.text import bounded, clean
@@ -34,26 +38,42 @@ class RulesReflector:
     version = 1
     """Raise it when the same evidence gives another text."""
 
-    def __init__(self, *, max_words: int = 200, tutorial: bool | str = True) -> None:
+    def __init__(
+        self, *, max_words: int = 200, tutorial: bool | str = True, evidence: str | None = None, placebo: str = ""
+    ) -> None:
+        """See `ReflectionConfig` for what the values mean; without `evidence` it is of the older form."""
         self._max_words = max_words
         self._tutorial = tutorial
+        self._evidence = evidence
+        self._placebo = placebo if evidence == "placebo" else ""
 
     def fingerprint(self) -> dict[str, Any]:
-        """Name, version, length and whether the tutorial is looked at."""
-        return {
+        """Name, version, length and what is looked at."""
+        found = {
             "reflector": self.name,
             "version": self.version,
             "max_words": self._max_words,
             "tutorial": self._tutorial,
         }
+        return found if self._evidence is None else {**found, "evidence": self._evidence, "placebo": self._placebo}
 
     def reflect(self, evidence: Evidence) -> Reflection:
         """Write the facts down, the most useful first, up to the permitted length."""
-        if not self._tutorial:
-            evidence = evidence.without_tutorial()
+        evidence = self._looked_at(evidence)
         sentences = [*_ending(evidence), *_milestones(evidence), *_refusals(evidence.steps), *_standstill(evidence)]
-        sentences += _expert(evidence)
+        sentences += [*_expert(evidence), *_tried(evidence)]
         return Reflection(text=bounded(" ".join(sentences), self._max_words))
+
+    def _looked_at(self, evidence: Evidence) -> Evidence:
+        """The part of the evidence that the condition grants; for a placebo, steps that teach nothing."""
+        if self._placebo == "other-game":
+            other = sorted(evidence.tutorial_steps, key=lambda step: step.index)
+            evidence = replace(evidence, steps=other, reached=(), missed=())
+        elif self._placebo == "shuffled":
+            rng = np.random.default_rng(derived_seed(evidence.episode.id, "placebo"))
+            mixed = [evidence.steps[i] for i in rng.permutation(len(evidence.steps))]
+            evidence = replace(evidence, steps=mixed, reached=(), missed=())
+        return evidence if self._tutorial and not self._placebo else evidence.without_tutorial()
 
 
 def _ending(evidence: Evidence) -> Iterator[str]:
@@ -125,6 +145,11 @@ def _expert(evidence: Evidence) -> Iterator[str]:
             f"{_action(theirs.action)}; the seeds differ, so this alone is no mistake."
         )
     yield f"The expert's actions: {_mixture(expert)}. The attempt's: {_mixture(own)}."
+
+
+def _tried(evidence: Evidence) -> Iterator[str]:
+    if evidence.tried:
+        yield f"Advice that was drawn from this attempt did worse {_count(len(evidence.tried), 'time')}."
 
 
 def _mixture(steps: Sequence[Step]) -> str:
