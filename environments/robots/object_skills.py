@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from environments.robots.motion import CLOSE, OPEN, Aim, at, native
-from environments.robots.skills import Gripper, Move, Skills, Turn
+from environments.robots.skills import EpisodeOver, Gripper, Move, Skills, Turn
 from environments.robots.world import FINGERS, Arm, Vector, Workspace, World
 
 Name = Annotated[str, Field(min_length=1, max_length=60)]
@@ -160,10 +160,6 @@ class Manipulator(Protocol):
         """Away from what a hand still is at, before it may do something else; None if it may."""
 
 
-class _Over(Exception):
-    """The episode has ended within a skill."""
-
-
 class ObjectSkills(Skills):
     """Carries out all skills of `ObjectSkillAction`."""
 
@@ -195,13 +191,13 @@ class ObjectSkills(Skills):
         """Run one skill to its end, or to the episode's; the reason, if it was refused or did not work."""
         try:
             return self._perform(skill)
-        except _Over:
+        except EpisodeOver:
             return None
 
     def _step(self, action: list[float]) -> None:
         self._play(action)
         if self._over():
-            raise _Over
+            raise EpisodeOver
 
     def _perform(self, skill: BaseModel) -> str | None:
         match skill:

@@ -86,6 +86,7 @@ class RobotEnv(ArenaEnv):
         self._pending: tuple[Fault, ...] = ()
         self._episode: int | None = None
         self._steps, self._command = 0, 0.0
+        self._overridden = False
         picture = spaces.Box(0, 255, (size, size, 3), np.uint8)
         self.observation_space = spaces.Dict(
             {
@@ -112,6 +113,10 @@ class RobotEnv(ArenaEnv):
     @abstractmethod
     def aim(self) -> motion.Aim:
         """Where an expert that sees everything and keeps no memory sends the hand now."""
+
+    def waypoint(self) -> motion.Aim:
+        """The same for somebody who lets the hand come to rest before asking again, as at a window."""
+        return self.aim()
 
     def focus(self) -> tuple[str | None, str | None]:
         """Privileged: the object that the present sub-goal is about, and the place that it is to go to, if any.
@@ -159,6 +164,14 @@ class RobotEnv(ArenaEnv):
         self._pending = ()
         self.moment += 1
         return self.observe(), {"illegal": None}
+
+    def override(self, action: Action) -> tuple[Views, float, bool, bool, dict[str, Any]]:
+        """`step`, by somebody who has taken over: faults of what the *policy* decides leave the action alone."""
+        self._overridden = True
+        try:
+            return self.step(action)
+        finally:
+            self._overridden = False
 
     def step(self, action: Action) -> tuple[Views, float, bool, bool, dict[str, Any]]:
         """Play one action; the reward is the change of `score`. Ends on success."""
@@ -221,7 +234,7 @@ class RobotEnv(ArenaEnv):
 
     def _control(self, action: list[float]) -> None:
         """One control step of 50 ms: the faults have their say, the arm moves, progress is noted."""
-        action = self._injector.decide(action, self.stage(), self._steps)
+        action = self._injector.decide(action, self.stage(), self._steps, policy=not self._overridden)
         self._command = float(np.sign(action[6]))
         self.arm.step(self._injector.apply(action))
         self._injector.passed()

@@ -18,6 +18,10 @@ ARRIVED_M, ARRIVED_RAD = 0.003, 0.03
 Centimetres = Annotated[float, Field(ge=-15.0, le=15.0)]
 
 
+class EpisodeOver(Exception):
+    """Raised by a control step to break off a skill or gesture: the episode has ended in the middle of it."""
+
+
 class _Skill(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

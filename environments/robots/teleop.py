@@ -19,8 +19,17 @@ from environments.actions.spec import TypedActions
 from environments.env import Frame
 from environments.errors import DisplayError, InvalidSnapshot
 from environments.game import FRAME_SIZE, InputEvent
+from environments.robots.skills import EpisodeOver
 from environments.robots.teleop_controls import BY_ID, BY_KEY, STEP_SIZES, Control, control_at
-from environments.robots.teleop_motion import STEP_MS, Driver, Moved, Rig, levelling_turn, view_frame
+from environments.robots.teleop_motion import (
+    STEP_MS,
+    Driver,
+    Moved,
+    Rig,
+    levelling_turn,
+    rotation_between,
+    view_frame,
+)
 from environments.robots.teleop_window import Panel, draw, in_picture
 from environments.robots.world import Vector
 
@@ -37,6 +46,11 @@ MAX_STROKES = 20
 """Strokes that one gesture makes at most: a typed text is no way around the limit on steps."""
 BLOCKED_M, BLOCKED_RAD = 0.004, math.radians(4)
 """A hand that ends farther from its goal has met something."""
+_BIT_M = 0.015
+"""How far a leaning hand goes at once along the line on which it points: then it is at most 1 cm beside it."""
+_MOVES = (("back", "forward"), ("right", "left"), ("down", "up"))
+_TURNS = (("tilt_right", "tilt_left"), ("tilt_forward", "tilt_back"), ("turn_right", "turn_left"))
+"""Controls that turn about forward, left and up, the other way and this way."""
 _STEADY_M, _EXACT_M = 0.005, 0.0025
 """The expert's tolerances: half a fine stroke; and what a held key can be timed to, if that was not enough."""
 
@@ -90,6 +104,13 @@ class Teleop:
         """
         self._steps += 1
         self._lit, self._click, self._message, self._bad = set(), None, "", False
+        try:
+            return self._play(events, ms)
+        except EpisodeOver:
+            self._say("The episode is over.")
+            return None
+
+    def _play(self, events: Sequence[InputEvent], ms: int) -> str | None:
         start = self._rig.control_steps
         reasons: list[str | None] = []
         down: dict[str, Control] = {}
@@ -176,8 +197,10 @@ class Teleop:
         self._bad, self._message = bad, message
         self._driver.setpoint = goal
 
-    def gesture_towards(self, position: Vector, yaw_rad: float, gripper: float) -> dict[str, Any]:
-        """The next gesture of somebody who wants the hand elsewhere, pointing down.
+    def gesture_towards(
+        self, position: Vector, yaw_rad: float, gripper: float, leaning: Vector | None = None, *, into: bool = False
+    ) -> dict[str, Any]:
+        """The next gesture of somebody who wants the hand elsewhere, pointing down or leaning.
 
         Big errors are made good with a held key, small ones with a click. Who still wants the hand elsewhere when it
         is within half a stroke backs off by a click, and comes back with a key held for a little longer.
@@ -186,28 +209,52 @@ class Teleop:
             position: where the grip site should be, (3,) m, world frame.
             yaw_rad: turn still to make about the vertical, counter-clockwise from above.
             gripper: -1 open, +1 closed.
+            leaning: how the hand should be turned if not straight down, (3, 3), world frame; `yaw_rad` is then unused.
+            into: whether the hand goes straight to where it points, as around a bar, and must not leave that line.
         """
         rig, size = self._rig, STEP_SIZES[self._size]
         if self._size != "fine":
             return _click("fine")
-        if float(np.linalg.norm(levelling_turn(rig.rotation))) > math.radians(8):
+        if leaning is None and float(np.linalg.norm(levelling_turn(rig.rotation))) > math.radians(8):
             return _click("level")
         if gripper != (rig.gripper_command or -1.0):
             return _click("close" if gripper > 0 else "open")
-        if abs(yaw_rad) > math.radians(size.turn_deg / 2):
-            turn = "turn_left" if yaw_rad > 0 else "turn_right"
-            return _stroke(turn, math.degrees(abs(yaw_rad)), size.turn_deg, size.turn_deg_s)
+        turns = np.array([0.0, 0.0, yaw_rad])
+        if leaning is not None:
+            turns = self._frame.T @ rotation_between(rig.rotation, leaning)
+        axis = int(np.argmax(np.abs(turns)))
+        if abs(turns[axis]) > math.radians(size.turn_deg / 2):
+            name = _TURNS[axis][int(turns[axis] > 0)]
+            return _stroke(name, math.degrees(abs(turns[axis])), size.turn_deg, size.turn_deg_s)
         errors = self._frame.T @ (position - rig.position)
+        if leaning is not None and into:
+            pointing = self._frame.T @ leaning[:, 2]
+            beside = errors - pointing * float(errors @ pointing)
+            if float(np.abs(beside).max()) <= _STEADY_M:
+                return self._onwards(errors, pointing)
+            errors = beside
         # Up before sideways before down: whatever stands on the table is lower than a hand on its way.
         order = [2, 0, 1] if errors[2] > 0 else [*sorted((0, 1), key=lambda axis: -abs(errors[axis])), 2]
-        names = (("back", "forward"), ("right", "left"), ("down", "up"))
         for axis in order:
             if abs(errors[axis]) > _STEADY_M:
-                return _stroke(names[axis][int(errors[axis] > 0)], abs(errors[axis]), size.move_m, size.speed_m_s)
+                return _stroke(_MOVES[axis][int(errors[axis] > 0)], abs(errors[axis]), size.move_m, size.speed_m_s)
         for axis in order:
             if abs(errors[axis]) > _EXACT_M:
-                return _click(names[axis][int(errors[axis] < 0)])
+                return _click(_MOVES[axis][int(errors[axis] < 0)])
         return {"verb": "wait", "ms": 200}
+
+    def _onwards(self, errors: Vector, pointing: Vector) -> dict[str, Any]:
+        """A bit of the way along a line: all keys at once whose directions lead along it about equally."""
+        keys = [
+            BY_ID[_MOVES[axis][int(pointing[axis] > 0)]].key
+            for axis in range(3)
+            if abs(pointing[axis]) > 0.6 * float(np.abs(pointing).max())
+        ]
+        length = min(_BIT_M, float(np.abs(errors).max()))
+        ms = STEP_MS * round(1000 * length / STEP_SIZES["fine"].speed_m_s / STEP_MS)
+        return (
+            {"verb": "hotkey", "keys": keys, "ms": ms} if len(keys) > 1 else {"verb": "hold", "key": keys[0], "ms": ms}
+        )
 
     def close(self) -> None:
         """End the private display, if there is one. Safe to repeat."""

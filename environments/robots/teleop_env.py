@@ -13,7 +13,9 @@ from environments.actions.spec import Action
 from environments.env import ArenaEnv, Frame, Views
 from environments.game import FRAME_SIZE
 from environments.robots.faults import Fault
+from environments.robots.motion import Posed
 from environments.robots.robot_env import RobotEnv
+from environments.robots.skills import EpisodeOver
 from environments.robots.snapshot import pack, unpack
 from environments.robots.teleop import VIEW_PX, Teleop
 from environments.robots.world import Vector
@@ -97,8 +99,10 @@ class TeleopEnv(ArenaEnv):
 
     def expert_action(self) -> Action:
         """The next gesture of an expert that sees everything and keeps no memory."""
-        goal = self.robot.aim()
-        return self._teleop.gesture_towards(goal.position, goal.yaw_rad, goal.gripper)
+        goal = self.robot.waypoint()
+        leaning = goal.rotation if isinstance(goal, Posed) else None
+        into = leaning is not None and goal.phase == "descend"
+        return self._teleop.gesture_towards(goal.position, goal.yaw_rad, goal.gripper, leaning, into=into)
 
     def telemetry(self) -> dict[str, Any]:
         """What a real robot would know of itself; see `RobotEnv.telemetry`."""
@@ -154,6 +158,8 @@ class _RobotRig:
         self._robot._control(action)
         if self._env.on_tick is not None:
             self._env.on_tick()
+        if self._robot.ends_within_action and self._robot.success():
+            raise EpisodeOver
 
     def picture(self, key: str) -> Frame:
         return self._robot._picture(key)

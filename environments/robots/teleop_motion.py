@@ -36,7 +36,11 @@ class Rig(Protocol):
     """Where the read-outs of the hand's position count from, in metres of the world frame: calibration, not truth."""
 
     def control(self, action: list[float]) -> None:
-        """One control step with a native action."""
+        """One control step with a native action.
+
+        Raises:
+            EpisodeOver: if the episode has ended with it, and the gesture with the episode.
+        """
 
     def picture(self, key: str) -> Frame:
         """What a camera sees now, (H, W, 3) uint8, upright; rendered by this call."""

@@ -174,6 +174,14 @@ class LiberoEnv(RobotEnv):
         """
         return self._expert().aim()
 
+    def waypoint(self) -> Aim:
+        """The same for somebody who lets the hand come to rest before asking again, as at a window.
+
+        Raises:
+            NoExpert: as `aim`.
+        """
+        return self._expert().waypoint()
+
     def expert_action(self) -> Action:
         """The next native action or skill of that expert.
 

@@ -89,7 +89,7 @@ class LiberoPlan(StepPlan):
 
     def aim(self) -> Aim:
         """Where the hand goes now."""
-        return self.insist(self._aim())
+        return self.insist(self.waypoint())
 
     def insist(self, goal: Aim) -> Aim:
         """An aim, or one farther away in its direction for a hand that stands still before it is there."""
@@ -99,7 +99,8 @@ class LiberoPlan(StepPlan):
             return dataclasses.replace(goal, position=further, yaw_rad=1.5 * goal.yaw_rad)
         return goal
 
-    def _aim(self) -> Aim:
+    def waypoint(self) -> Aim:
+        """Where the hand goes now, if it gets there: for who asks only when it stands still."""
         step = self.due()
         if step is None:
             return m.leave(self.arm, float(self.arm.position[2]) + 0.05)
