@@ -14,6 +14,13 @@ from arena.plan import Plan
 from arena.workers import Progress as Finished
 
 
+def amount(plan: Plan) -> str:
+    """What is to be played, in words. No trials: the table counts a first attempt once for each of its conditions."""
+    attempts, tutorials = len(plan.trials), len(plan.tutorials)
+    told = f"{attempts} first attempt{'s' * (attempts != 1)}"
+    return f"{told} and {tutorials} tutorial{'s' * (tutorials != 1)}" if tutorials else told
+
+
 class ProgressBar:
     """Implements `arena.run.Observer`."""
 
@@ -50,9 +57,9 @@ class ProgressBar:
     def planned(self, plan: Plan, *, done: int) -> None:
         """Show what is to be done; say what is reused."""
         total = len(plan.trials) + len(plan.tutorials)
-        if done:
-            self._console.print(f"{plan.run_id}: {done} of {total} trials are done already and are not repeated")
-        self._bar.update(self._task, total=total, completed=done, description="trials")
+        repeated = f"; {done} of {total} are done already and are not repeated" if done else ""
+        self._console.print(f"{plan.run_id}: {amount(plan)}{repeated}", highlight=False, soft_wrap=True)
+        self._bar.update(self._task, total=total, completed=done, description="played")
 
     def finished(self, progress: Finished) -> None:
         """Advance, and name what was just played; show at once what went wrong."""

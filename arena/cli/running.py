@@ -21,7 +21,7 @@ from arena.cli.common import (
     plain,
     print_json,
 )
-from arena.cli.progress import ProgressBar
+from arena.cli.progress import ProgressBar, amount
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import Experiment, load, parse
 from arena.leaderboard import leaderboard
@@ -30,7 +30,10 @@ from arena.outcomes import Outcome
 
 File = Annotated[
     Path | None,
-    typer.Argument(help="The experiment file (YAML). With --model it may be left out: the games.", show_default=False),
+    typer.Argument(
+        help="The experiment file (YAML). With --model it may be left out: then snake, 2048 and maze are played.",
+        show_default=False,
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -108,7 +111,8 @@ def show_plan(
         table.add_row(*map(plain, row), f"{done[row]}/{total[row]}")
     console.print(table)
     console.print(
-        f"\nrun {wanted.run_id}: {left.done} of {total.total()} trials done; a failed first attempt may add retries"
+        f"\nrun {wanted.run_id}: {left.done} of {total.total()} done ({amount(wanted)}); "
+        "a failed first attempt may add retries"
     )
 
 

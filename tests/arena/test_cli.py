@@ -15,9 +15,10 @@ from sqlalchemy import update
 
 from arena import plan
 from arena.cli import app
+from arena.cli.common import plain
 from arena.experiment import load
 from arena.location import Location
-from storage.models import Episode, Lesson, Step
+from storage.models import Call, Episode, Lesson, Step
 
 ARENA = str(Path(sys.executable).with_name("arena"))
 
@@ -91,7 +92,7 @@ def test_results_go_to_standard_output_and_progress_to_standard_error(folder: Pa
     board = json.loads((folder / "run.out").read_text())
     assert board["run_id"] == run_id
     assert {row["agent"] for row in board["rows"]} == {"random", "scripted"}
-    assert "trials" in (folder / "run.err").read_text()
+    assert "2 first attempts and 1 tutorial" in (folder / "run.err").read_text()
 
 
 def test_a_plan_counts_what_is_done(arena: Command, folder: Path, db: tuple[str, str], tmp_path: Path) -> None:
@@ -103,14 +104,16 @@ def test_a_plan_counts_what_is_done(arena: Command, folder: Path, db: tuple[str,
     assert (after["done"], after["pending"]) == (3, 0)
     assert [trial["done"] for trial in after["trials"]] == [True, True]
     assert {trial["agent"] for trial in after["trials"]} == {"random", "scripted"}
-    assert "3 of 3 trials done" in arena("plan", file, *db).out
-    assert "0 of 3 trials done" in arena("plan", file, *fresh).out
+    assert "3 of 3 done (2 first attempts and 1 tutorial)" in arena("plan", file, *db).out.replace("\n", " ")
+    assert "0 of 3 done (2 first attempts and 1 tutorial)" in arena("plan", file, *fresh).out.replace("\n", " ")
 
 
 def test_a_finished_run_is_not_repeated(arena: Command, folder: Path, db: tuple[str, str], run_id: str) -> None:
     answer = arena("run", folder / "commands.yaml", *db, "--workers", "0")
     assert answer.code == 0
-    assert "3 of 3 trials are done already" in answer.err
+    assert "2 first attempts and 1 tutorial; 3 of 3 are done already" in answer.err
+    assert "4 of 4 trials done" in answer.out, "two conditions of two first attempts"
+    assert "trials" not in answer.err, "one word for two counts"
     assert "games/maze-v1 semantic" in answer.out and run_id in answer.out
 
 
@@ -171,6 +174,25 @@ def test_what_a_model_said_is_shown_as_plain_text(arena: Command, db: tuple[str,
     squeezed = "".join(answer.out.split())
     assert "[red]x[/]" in squeezed and "[link=http://evil]" in squeezed
     assert arena("show", episode.id, *db, "--json").json["steps"][0]["rationale"] == HOSTILE
+
+
+def test_half_a_surrogate_pair_is_shown_and_written_as_json(arena: Command, db: tuple[str, str]) -> None:
+    """The exact reply keeps it, and no encoding has it."""
+    half = "half a pair: \ud83d"
+    with Location.of(db[1]).open() as store:
+        episode = next(e for e in store.episodes() if e.agent == "random" and e.round == 0)
+        call = {"episode_id": episode.id, "step_index": 0, "purpose": "act", "status": "ok", "model": "m"}
+        store.add(Call(id="half", request={"model": half}, reply={half: [half, float("nan")]}, text=half, **call))
+    answer = arena("show", episode.id, *db, "--json")
+    assert answer.code == 0 and answer.out.isascii()
+    [found] = answer.json["calls"]
+    assert found["reply"] == {half: [half, "NaN"]} and found["text"] == "half a pair: \ufffd"
+    assert arena("show", episode.id, *db).code == 0
+
+
+def test_a_tab_is_shown_as_space_and_other_control_characters_as_such() -> None:
+    """PostgreSQL begins the second line of its messages with a tab."""
+    assert plain("refused\n\tIs the server running?\x07").plain == "refused\n    Is the server running?\ufffd"
 
 
 def test_the_package_can_be_run_as_a_module() -> None:

@@ -6,6 +6,8 @@ import base64
 import importlib.util
 import io
 import json
+import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -84,3 +86,15 @@ def test_it_runs_as_a_program() -> None:
     finally:
         process.terminate()
         process.wait(10)
+
+
+def test_callers_that_hang_up_leave_no_trace_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with load().FakeProvider() as provider:
+        address = ("127.0.0.1", int(provider.url.split(":")[2].partition("/")[0]))
+        for _ in range(3):
+            with socket.create_connection(address) as caller:
+                caller.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 99\r\n\r\n{")
+                # Closed with a reset instead of a goodbye.
+                caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert post(provider.url)[0] == 200
+    assert capfd.readouterr().err == ""
