@@ -6,6 +6,7 @@
                               │  ├──< Fault                 what was injected (the truth)
                               │  └──< Diagnosis ──< Intervention   what was said and done about it
                               └──< Lesson                   what a reflection drew from it
+    Tutorial                                                a person's own video that lessons may look at
     Picture                                                 what models were shown, exactly
     Artifact                                                bytes by SHA-256: videos, files
 
@@ -255,8 +256,41 @@ class Lesson(Base, kw_only=True):
     fingerprint: Mapped[str] = mapped_column(String(32))
     text: Mapped[str] = mapped_column(AnyText)
     frames: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
-    """{"failure": [frame, ...], "tutorial": [frame, ...]}"""
+    """{"failure": [frame, ...], "tutorial": [frame, ...]}: exact frame numbers of the two videos. On the matched budget
+    also `other` and `blank`, and what `arena.reflection.pictures.record` adds."""
     call_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    """The call that gave the lesson; its request holds the prompt and the very pictures."""
+    kind: Mapped[str] = mapped_column(String(60), default="")
+    """What it rests on, by the name of its condition: `failure-video`, `placebo`, ..."""
+    status: Mapped[str] = mapped_column(String(20), default="ok")
+    """ok | refused | unusable: then the text is empty, and `problem` says why."""
+    problem: Mapped[str] = mapped_column(AnyText, default="")
+    causes: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """[{"text": ..., "frame": frame or null, "picture": number or null}, ...] (model text: hostile)"""
+    call_ids: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """All calls that led to it, in order: two where causes and lesson are asked for apart."""
+    film_id: Mapped[str | None] = mapped_column(ForeignKey("tutorial.id"), default=None)
+    """The person's own video that was shown as tutorial, where it was one."""
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Tutorial(Base, kw_only=True):
+    """A person's own video of how a task is done. Episodes that serve as tutorials need no row here."""
+
+    __tablename__ = "tutorial"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    """`t-` and a hash of task, space and source: adding the same again gives the same."""
+    task_id: Mapped[str] = mapped_column(String(120), index=True)
+    space: Mapped[str] = mapped_column(String(20), default="")
+    """The action space that it shows; empty for any."""
+    video: Mapped[str] = mapped_column(ForeignKey("artifact.sha256"))
+    """As it was decoded and encoded again; the source's bytes are not kept."""
+    video_info: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """fps, width, height, n_frames, codec"""
+    source: Mapped[str] = mapped_column(String(200), default="")
+    """Name of the file that it came from, without its folder."""
+    source_sha256: Mapped[str] = mapped_column(String(64), default="")
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 

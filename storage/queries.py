@@ -26,6 +26,7 @@ from storage.models import (
     Run,
     RunEpisode,
     Step,
+    Tutorial,
     Verdict,
 )
 from storage.pictures import Pixels, decode
@@ -160,6 +161,20 @@ class Queries:
     def lessons(self, episode_id: str) -> list[Lesson]:
         """Lessons drawn from the episode, oldest first."""
         return self._all(Lesson, Lesson.episode_id == episode_id, order=(Lesson.created_at, Lesson.id))
+
+    def lesson(self, lesson_id: str) -> Lesson | None:
+        """The lesson of that id; None if the database does not know it."""
+        with self.read() as session:
+            return session.get(Lesson, lesson_id)
+
+    def tutorial(self, tutorial_id: str) -> Tutorial | None:
+        """A person's own tutorial video; None if the database does not know it."""
+        with self.read() as session:
+            return session.get(Tutorial, tutorial_id)
+
+    def tutorials(self) -> list[Tutorial]:
+        """All tutorial videos that people added, by task, the oldest first."""
+        return self._all(Tutorial, order=(Tutorial.task_id, Tutorial.created_at, Tutorial.id))
 
     def diagnoses(self, episode_id: str) -> list[Diagnosis]:
         """Diagnoses made during the episode, in order of play."""
