@@ -171,6 +171,29 @@ def test_after_a_failure_of_the_provider_the_next_start_tries_again_and_after_ba
 # -- what is written down ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("usage", "field"),
+    [
+        ({"cost": 1e300}, "cost"),
+        ({"cost": -1}, "cost"),
+        ({"prompt_tokens": 10**19}, "prompt_tokens"),
+        ({"completion_tokens": -(10**19)}, "completion_tokens"),
+        ({"completion_tokens": 1.5}, "completion_tokens"),
+    ],
+)
+def test_absurd_usage_ends_no_trial_and_is_unknown_in_its_record(
+    provider: FakeProvider, store: Store, place: Location, usage: dict[str, Any], field: str
+) -> None:
+    provider.say_by(lambda _: f"usage:{json.dumps(usage)}")
+    _, episode = play_once(provider, store, place)
+    assert episode.outcome == "horizon" and episode.summary["cost_unknown"]
+    for call in store.calls(episode.id):
+        assert (call.cost_usd, call.cost_source) == (None, f"unknown: usage.{field} is not believed")
+        assert call.reply is not None and call.reply["usage"][field] == usage[field]
+        assert (call.input_tokens is None) == (field == "prompt_tokens")
+        assert (call.output_tokens is None) == (field == "completion_tokens")
+
+
 def test_each_call_is_written_down_exactly_and_its_pictures_are_what_the_world_showed(
     provider: FakeProvider, store: Store, place: Location
 ) -> None:
