@@ -7,6 +7,7 @@ import json
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -22,8 +23,18 @@ _MAX_WORK = 1_000_000
 """Characters looked at before the search is given up: unclosed brackets make it quadratic."""
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\n(.*?)(?:\n[ \t]*)?```", re.DOTALL)
+_NUMBER = re.compile(rb"(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+"""A number of JSON without its sign; Python's own may be 1_0, 0x10, .5 and more."""
 _OPEN = {"{": "}", "[": "]"}
 _NOTHING = object()
+
+
+class _Unsound(dict[str, Any]):
+    """In place of an object that can be read and must not be: why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__()
+        self.why = why
 
 
 class Parser(Protocol):
@@ -44,22 +55,24 @@ def read_json(text: str) -> dict[str, Any] | list[Any]:
     """The one JSON object or array that a text holds.
 
     Accepted around it: prose, code fences; within it: trailing commas, single quotes, and Python's
-    True, False and None. If there are several values the last object counts (or, without objects,
+    True, False and None. Numbers are JSON's, and an object gives each key once: of two values for one
+    key neither is chosen. If there are several values the last object counts (or, without objects,
     the last array), since models think first and answer last; code fences go before bare text.
 
     Raises:
-        UnreadableReply: if there is none, it is cut off, or it is no JSON even with that tolerance.
+        UnreadableReply: if there is none, it is cut off, it is no JSON even with that tolerance, or it says
+            one thing twice.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableReply([f"the reply has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
     whole = _load(text.strip())
     if whole is not _NOTHING:
-        return _finite(whole)
+        return _sound(whole)
     for body in [*reversed(_FENCE.findall(text)), text]:
         values = [value for value in map(_load, _spans(body)) if value is not _NOTHING]
         if values:
             objects = [value for value in values if isinstance(value, dict)]
-            return _finite((objects or values)[-1])
+            return _sound((objects or values)[-1])
     raise UnreadableReply([_why_not(text)])
 
 
@@ -103,7 +116,7 @@ def _inner(value: dict[str, Any], actions: Parser) -> Any:
     inner = value["action"]
     if isinstance(inner, str):  # an object written as a string, as some tool callers do
         loaded = _load(inner.strip())
-        inner = inner if loaded is _NOTHING else loaded
+        inner = inner if loaded is _NOTHING else _sound(loaded)
     if actions_accept(actions, inner):
         return inner
     # Where neither is valid, the complaint must be about what was meant: an action may name its verb "action".
@@ -131,16 +144,54 @@ def _load(text: str) -> Any:
         return _NOTHING
     for candidate in (text, _without_trailing_commas(text)):
         try:
-            return json.loads(candidate)
+            return json.loads(candidate, object_pairs_hook=_object)
         except ValueError:
             continue
+    return _load_python(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object from its keys and values in order."""
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else _Unsound(_repeated([key for key, _ in pairs]))
+
+
+def _repeated(keys: list[str]) -> str:
+    twice = next(key for key, count in Counter(keys).items() if count > 1)
+    return f"the key {_shown(twice)} stands twice in one JSON object: give it once"
+
+
+def _load_python(text: str) -> Any:
+    """An object or array written as Python would write it; `_NOTHING` if it is none."""
     try:  # literals only: names, calls and operators are errors
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's opinion of the escapes in a model's text
-            value = ast.literal_eval(text)
+            tree = ast.parse(text, mode="eval")
+            value = ast.literal_eval(tree)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return _NOTHING
-    return value if _is_json(value) else _NOTHING
+    if not _is_json(value):
+        return _NOTHING
+    why = _unsound_python(tree, re.split(rb"\r\n|\r|\n", text.encode()))
+    if why:
+        return _Unsound(why) if isinstance(value, dict) else [_Unsound(why)]
+    return value
+
+
+def _unsound_python(tree: ast.AST, lines: list[bytes]) -> str:
+    """What Python reads in a literal and JSON does not: 1_0, 0x10, .5, +1, keys given twice; "" if nothing."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            written = lines[node.lineno - 1][node.col_offset : node.end_col_offset]
+            if not _NUMBER.fullmatch(written):
+                return f"{_shown(written.decode())} is not a number in JSON"
+        elif isinstance(node, ast.UAdd):
+            return "a number in JSON has no plus sign before it"
+        elif isinstance(node, ast.Dict):
+            keys = [str(key.value) for key in node.keys if isinstance(key, ast.Constant)]
+            if len(set(keys)) < len(keys):
+                return _repeated(keys)
+    return ""
 
 
 def _spans(text: str) -> Iterator[str]:
@@ -213,11 +264,13 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _finite(value: Any) -> dict[str, Any] | list[Any]:
-    """Refuse NaN and infinities, which `json` reads and JSON does not have, and lone surrogates."""
+def _sound(value: Any) -> dict[str, Any] | list[Any]:
+    """Refuse what is read and must not be: NaN and infinities, lone surrogates, keys given twice."""
     stack = [value]
     while stack:
         item = stack.pop()
+        if isinstance(item, _Unsound):
+            raise UnreadableReply([item.why])
         if isinstance(item, float) and not math.isfinite(item):
             raise UnreadableReply([f"{item} is not a number in JSON"])
         if isinstance(item, str) and any("\ud800" <= char <= "\udfff" for char in item):
@@ -228,6 +281,10 @@ def _finite(value: Any) -> dict[str, Any] | list[Any]:
             stack += item
     result: dict[str, Any] | list[Any] = value
     return result
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def _why_not(text: str) -> str:

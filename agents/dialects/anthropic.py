@@ -16,7 +16,7 @@ from agents.dialects import base
 from environments.actions.spec import TypedActions
 from environments.errors import InvalidAction
 
-_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:[ ,]+-?\d+(?:\.\d+)?){1,3}")
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:[ ,]+-?\d+(?:\.\d+)?){1,3}", re.ASCII)
 
 
 def _numbers(value: Any) -> Any:
@@ -28,7 +28,7 @@ def _numbers(value: Any) -> Any:
         if inner.startswith(opening) and inner.endswith(closing):
             inner = inner[1:-1].strip()
             break
-    return re.findall(r"[^ ,]+", inner) if _NUMBERS.fullmatch(inner) else value
+    return [float(number) for number in re.findall(r"[^ ,]+", inner)] if _NUMBERS.fullmatch(inner) else value
 
 
 Place = Annotated[list[float], Field(min_length=2, max_length=2), BeforeValidator(_numbers)]

@@ -10,6 +10,7 @@ import math
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic_core import PydanticCustomError
 
 from agents.coordinates import Coordinates
 from agents.dialects import base
@@ -19,6 +20,7 @@ from environments.errors import InvalidAction
 _PIXELS_A_NOTCH = 100
 _STRAIGHT = 0.02
 """How far a point of a drag may lie off the straight line, as a share of the picture's larger side."""
+_CAMEL_CASE = {"scrollX": "scroll_x", "scrollY": "scroll_y"}
 
 
 class _Said(BaseModel):
@@ -96,7 +98,12 @@ class Scroll(_Pointed):
         """Take the spelling of the provider's examples in JavaScript too."""
         if not isinstance(value, dict):
             return value
-        return {{"scrollX": "scroll_x", "scrollY": "scroll_y"}.get(name, name): item for name, item in value.items()}
+        if twice := [name for name, other in _CAMEL_CASE.items() if name in value and other in value]:
+            other = _CAMEL_CASE[twice[0]]
+            raise PydanticCustomError(
+                "given_twice", "expected {other} once, not as {name} too", {"other": other, "name": twice[0]}
+            )
+        return {_CAMEL_CASE.get(name, name): item for name, item in value.items()}
 
 
 class TypeText(_Said):

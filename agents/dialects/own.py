@@ -7,9 +7,12 @@ from typing import Any, ClassVar
 from agents.coordinates import Coordinates
 from agents.dialects.base import Dialect, pixel
 from environments.actions.gui import GuiAction
-from environments.actions.spec import TypedActions
+from environments.actions.spec import TypedActions, shown
+from environments.errors import InvalidAction
 
 _PAIRS = (("x", "y"), ("to_x", "to_y"))
+_ABSURD = 1e6
+"""From here on a number is not tried as a coordinate: integers of any length come in JSON."""
 
 
 class Own(Dialect):
@@ -38,20 +41,42 @@ class Own(Dialect):
         return text.replace(f" {said}", "").replace('"x": 320, "y": 240', example)
 
     def translate(self, said: Any, coordinates: Coordinates) -> dict[str, Any]:
-        """The same with pixels of the frame; what is no number is left for the schema to refuse."""
+        """The same with pixels of the frame; the rest is left for the gestures' own schema.
+
+        Raises:
+            InvalidAction: with one line per coordinate that is no number of the convention, or outside the picture.
+        """
         if not isinstance(said, dict):
             return TypedActions(GuiAction).parse(said)
         moved = dict(said)
-        for x, y in _PAIRS:
-            if _number(said.get(x)) and _number(said.get(y)):
-                place = pixel((said[x], said[y]), coordinates)
-                moved[x], moved[y] = place["x"], place["y"]
+        problems: list[str] = []
+        for pair in _PAIRS:
+            for index, name in enumerate(pair):
+                if name not in said:
+                    continue
+                try:
+                    moved[name] = _pixel(name, said[name], index, coordinates)
+                except InvalidAction as error:
+                    problems += error.problems
+        if problems:
+            raise InvalidAction(problems)
         return moved
 
 
-def _number(value: Any) -> bool:
-    # What is absurdly large is refused by the schema, in words for whole numbers of any length.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e6
+def _pixel(name: str, value: Any, index: int, coordinates: Coordinates) -> int:
+    """One coordinate in pixels of the frame.
+
+    Raises:
+        InvalidAction: for what is no number, or none of the convention's, or outside the picture.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _ABSURD
+    if not number or (coordinates.whole and isinstance(value, float) and not value.is_integer()):
+        kind = "a whole number" if coordinates.whole else "a number"
+        last = coordinates.extent[index] - (0 if coordinates.inclusive else 1)
+        raise InvalidAction([f"{name}: expected {kind} from 0 to {last:g} (got {shown(value)})"])
+    # The other coordinate is always inside: each is complained about for itself.
+    place = pixel((value, 0) if index == 0 else (0, value), coordinates)
+    return place["xy"[index]]
 
 
 def _axis(name: str, edge: float, coordinates: Coordinates) -> dict[str, Any]:

@@ -32,7 +32,8 @@ Action: hotkey(key='up')"""
 
 _MAX_CALL = 4_000
 """Characters of the call that are looked at; a typed text has 200 at most."""
-_NUMBER = r"-?\d+(?:\.\d+)?"
+_NUMBER = r"(?<![\w.-])-?[0-9]+(?:\.[0-9]+)?(?![\w.])"
+"""A number that stands by itself: neither 1_0 nor 5e2 nor 1.2.3 is taken for two."""
 _PLACE = re.compile(rf"^\D*?({_NUMBER})\D+?({_NUMBER})(?:\D+?({_NUMBER})\D+?({_NUMBER}))?\D*$")
 _NOTCHES = 5
 """What UI-TARS's own executor scrolls."""
@@ -191,7 +192,10 @@ def _call(said: Any) -> tuple[str, dict[str, str]]:
     for keyword in tree.keywords:
         if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, str):
             raise InvalidAction([f"{keyword.arg}: expected a text in quotes"])
-        arguments[_OTHER_ARGUMENTS.get(str(keyword.arg), str(keyword.arg))] = keyword.value.value
+        name = _OTHER_ARGUMENTS.get(str(keyword.arg), str(keyword.arg))
+        if name in arguments:
+            raise InvalidAction([f"{name[:40]}: given twice; give it once"])
+        arguments[name] = keyword.value.value
     needed, allowed = _VERBS[verb]
     problems = [f"{name}: {verb} needs it" for name in needed if not arguments.get(name)]
     problems += [f"{name[:40]}: {verb} has no such argument" for name in arguments if name not in needed + allowed]

@@ -225,7 +225,8 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The same JSON schema in the few words that all endpoints understand.
 
     `$defs` are put in place of the `$ref`s. Titles and OpenAPI's `discriminator` go: they repeat
-    what the schema says already, and the latter refers to the `$defs`. `oneOf` becomes `anyOf`,
+    what the schema says already, and the latter refers to the `$defs`. `uniqueItems` goes too: some
+    servers refuse a request that has it, and whoever reads the answer checks it anyway. `oneOf` becomes `anyOf`,
     `const` an `enum` of one, and exclusive bounds of integers inclusive ones: for what pydantic
     writes these mean the same, and some providers' tools know no other form.
 
@@ -248,7 +249,7 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
             return resolve({**definitions[name], **beside}, [*inside, name])
         kept: dict[str, Any] = {}
         for key, value in node.items():
-            if key in {"$defs", "discriminator"} or (key == "title" and isinstance(value, str)):
+            if key in {"$defs", "discriminator", "uniqueItems"} or (key == "title" and isinstance(value, str)):
                 continue
             if key == "properties":  # names chosen by the author: `title` may be one of them
                 kept[key] = {name: resolve(item, inside) for name, item in value.items()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
+from pydantic_core import PydanticCustomError
 
 Key = Literal[
     "up", "down", "left", "right", "space", "enter", "esc", "tab", "backspace", "delete", "home", "end",
@@ -22,7 +23,16 @@ Milliseconds = Annotated[int, Field(ge=0, le=2_000)]
 
 
 class _Verb(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Strict for whoever embeds gestures in a model of their own; an action space is so by itself.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _each_once(keys: list[str]) -> list[str]:
+    """A key that is down already cannot go down: a second mention would be a press that never happens."""
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise PydanticCustomError("key_twice", "expected each key once, {key} is named twice", {"key": repr(twice)})
+    return keys
 
 
 class Move(_Verb):
@@ -103,7 +113,11 @@ class Hotkey(_Verb):
     """Press several keys together, in order, hold them for a while, and release them in reverse."""
 
     verb: Literal["hotkey"]
-    keys: Annotated[list[Key], Field(min_length=2, max_length=4)]
+    keys: Annotated[
+        list[Key],
+        Field(min_length=2, max_length=4, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_each_once),
+    ]
     ms: Milliseconds = 0
 
 

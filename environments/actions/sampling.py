@@ -31,7 +31,7 @@ def sample_schema(schema: dict[str, Any], rng: np.random.Generator, root: dict[s
         case "array":
             low = schema.get("minItems", 0)
             length = int(rng.integers(low, min(schema.get("maxItems", low + 2), low + 12) + 1))
-            return [sample_schema(schema["items"], rng, root) for _ in range(length)]
+            return _items(schema, length, rng, root)
         case "integer" if _bounded(schema):
             return int(rng.integers(_low(schema, 1), _high(schema, 1) + 1))
         case "number" if _bounded(schema):
@@ -45,6 +45,19 @@ def sample_schema(schema: dict[str, Any], rng: np.random.Generator, root: dict[s
             length = int(rng.integers(low, max(low, min(12, schema.get("maxLength", 12))) + 1))
             return "".join(_TEXT[i] for i in rng.integers(len(_TEXT), size=length))
     raise ValueError(f"cannot sample from schema {schema!r}: bound it, or enumerate its values")
+
+
+def _items(schema: dict[str, Any], length: int, rng: np.random.Generator, root: dict[str, Any]) -> list[Any]:
+    drawn: list[Any] = []
+    for _ in range(100 * length):
+        if len(drawn) == length:
+            break
+        value = sample_schema(schema["items"], rng, root)
+        if not (schema.get("uniqueItems") and value in drawn):
+            drawn.append(value)
+    if len(drawn) < length:
+        raise ValueError(f"cannot sample from schema {schema!r}: it has too few different items")
+    return drawn
 
 
 def _bounded(schema: dict[str, Any]) -> bool:

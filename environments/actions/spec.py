@@ -16,12 +16,30 @@ from environments.errors import InvalidAction
 Action = dict[str, Any] | list[float]
 """A validated action in its JSON form: an object for typed spaces, seven numbers for `native`."""
 
+_NUMBERS = (int, float, np.integer, np.floating)
+_DEPTH = 4
+"""How deep actions nest, at most: what lies deeper is refused whatever it is."""
+_RESPELT = (float, tuple, np.integer, np.floating)
+"""What strict validation may refuse for the way it is written."""
+
 
 class TypedActions(spaces.Space[dict[str, Any]]):
     """A Gymnasium space whose elements are the JSON objects that a pydantic model accepts.
 
     The model is the single source: its JSON schema is the tool given to a language model, its
     validator is the parser, its docstring (and those of its variants) is the help in the prompt.
+
+    What the schema says is taken, and nothing else is turned into it:
+
+    - an integer is a number without a fraction. 5.0 is one, as JSON Schema defines it (2020-12, 4.2.3 and 6.1.1: a
+      value, not a way to write it), and becomes 5; 5.5, true, "5" and "1_0" are none.
+    - a number is neither a boolean nor a string, and finite where it has bounds.
+    - a string or a boolean is just that; a number never stands for one, nor do bytes.
+    - one of several values is exactly that one: no other case, no spaces around it.
+    - an object has each key once; `agents.parsing` sees to it, since a dict cannot tell.
+
+    Python callers may give NumPy's numbers, whatever else has a `__float__` where a number is expected, and a tuple for
+    an array: no such thing can come in JSON.
     """
 
     def __init__(self, model: type[BaseModel], seed: int | np.random.Generator | None = None) -> None:
@@ -48,9 +66,16 @@ class TypedActions(spaces.Space[dict[str, Any]]):
 
     def _validate(self, action: Any) -> BaseModel:
         try:
-            return self.model.model_validate(action)
+            return self.model.model_validate(action, strict=True)
         except ValidationError as error:
-            raise InvalidAction([_explain(item) for item in error.errors(include_url=False)]) from None
+            items = error.errors(include_url=False)
+        # Pydantic's strict mode knows integers by their Python type. Seldom needed, so it costs the others nothing.
+        if any(isinstance(item["input"], _RESPELT) for item in items):
+            try:
+                return self.model.model_validate(respelt(action), strict=True)
+            except ValidationError as error:
+                items = error.errors(include_url=False)
+        raise InvalidAction([_explain(item) for item in items])
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of one action, `$ref`s included; the caller's own copy."""
@@ -109,17 +134,18 @@ class NativeActions(spaces.Box):
         Raises:
             InvalidAction: for another shape, or a value outside the range.
         """
-        if not isinstance(action, list | tuple | np.ndarray) or any(isinstance(x, str | bytes | bool) for x in action):
-            raise InvalidAction([f"action: expected seven numbers, got {_short(action)}"])
-        try:
-            values = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidAction([f"action: expected seven numbers, got {_short(action)}"]) from None
-        if values.shape != (7,):
-            raise InvalidAction([f"action: expected shape (7,), got {values.shape}"])
+        if not isinstance(action, list | tuple | np.ndarray):
+            raise InvalidAction([f"action: expected seven numbers, got {shown(action)}"])
+        shape = action.shape if isinstance(action, np.ndarray) else (len(action),)
+        if shape != (7,):
+            raise InvalidAction([f"action: expected seven numbers, shape (7,), got {shape}"])
+        values = action.tolist() if isinstance(action, np.ndarray) else action
+        other = [i for i, value in enumerate(values) if isinstance(value, bool) or not isinstance(value, _NUMBERS)]
+        if other:
+            raise InvalidAction([f"action[{i}]: expected a number (got {shown(values[i])})" for i in other])
         bad = [i for i, value in enumerate(values) if not -1.0 <= value <= 1.0]
         if bad:
-            raise InvalidAction([f"action[{i}]: {values[i]!r} is not a finite number in [-1, 1]" for i in bad])
+            raise InvalidAction([f"action[{i}]: {shown(values[i])} is not a finite number in [-1, 1]" for i in bad])
         return [float(np.float32(value)) for value in values]
 
     def contains(self, x: Any) -> bool:
@@ -140,14 +166,28 @@ class NativeActions(spaces.Box):
         return (self.__doc__ or "").strip()
 
 
+def respelt(value: Any, depth: int = 0) -> Any:
+    """The same JSON value as strict mode wants it: 5.0 as 5, NumPy's numbers as Python's, lists for tuples."""
+    if isinstance(value, dict | list | tuple) and depth > _DEPTH:
+        return value  # no recursion into what a caller nested without end
+    if isinstance(value, dict):
+        return {key: respelt(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [respelt(item, depth + 1) for item in value]
+    if isinstance(value, float | np.floating):
+        return int(value) if value.is_integer() else float(value)
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def _explain(item: Any) -> str:
     where = ".".join(_cut(str(part), 40) for part in item["loc"]) or "action"
     message = item["msg"]
     # Only the first letter: what stands in quotes later is a value, and values keep their case.
-    return f"{where}: {_cut(message[:1].lower() + message[1:], 300)} (got {_short(item.get('input'))})"
+    return f"{where}: {_cut(message[:1].lower() + message[1:], 300)} (got {shown(item.get('input'))})"
 
 
-def _short(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in a complaint: as Python writes it, 80 characters at most."""
     return _cut(repr(value), 80)
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from environments import plain_yaml
 from environments.actions.gui import GuiAction, Key
+from environments.actions.spec import respelt
 from environments.errors import InvalidProfile, NotPlainYaml
 from environments.task import CATEGORIES
 
@@ -114,7 +115,7 @@ class Profile(BaseModel):
     settle_ms: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 500
     """How long the title has after a gesture before the next picture is taken."""
     max_steps: Annotated[int, Field(ge=1, le=100_000, strict=True)]
-    reset: Annotated[tuple[GuiAction, ...], Field(max_length=30)] = ()
+    reset: Annotated[tuple[Annotated[GuiAction, BeforeValidator(respelt)], ...], Field(max_length=30)] = ()
     """Gestures that lead back to the start, where the title has such; played after the person's sign, or in its place
     when an episode has ended in the ordinary way."""
     milestones: Annotated[tuple[ProfileMilestone, ...], Field(min_length=1, max_length=20)]
