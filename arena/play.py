@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.recorder import Recorder
 from arena.supervision import Moment, Supervisor
+from arena.timeline import Timeline
 from environments.env import ArenaEnv
 from environments.task import ActionSpace
 from storage.models import Call, Intervention, Step
@@ -31,37 +32,6 @@ class Ending(NamedTuple):
 
     outcome: Outcome
     detail: str
-
-
-class _Kept(NamedTuple):
-    """The world as it was before a step."""
-
-    sim_step: int
-    snapshot: bytes
-    state_hash: str
-
-
-@dataclass(slots=True)
-class _Timeline:
-    """Where play stands: how many steps were played, on which branch, and what can be gone back to."""
-
-    index: int = 0
-    sim_step: int = 0
-    branch: int = 0
-    snapshots: dict[int, _Kept] = field(default_factory=dict)
-    """By step index: the state before that step, on the present branch's past."""
-
-    def keep(self, env: ArenaEnv) -> None:
-        self.snapshots[self.index] = _Kept(self.sim_step, env.snapshot(), env.state_hash())
-
-    def go_back(self, to: int) -> _Kept:
-        """Make step `to` the next one on a new branch; returns the state to restore."""
-        kept = self.snapshots[to]
-        self.sim_step = kept.sim_step
-        # What the abandoned branch saw is no longer the past of the present.
-        self.snapshots = {index: kept for index, kept in self.snapshots.items() if index <= to}
-        self.branch += 1
-        return kept
 
 
 @dataclass(slots=True)
@@ -152,7 +122,9 @@ class Play:
         self._supervisor = supervisor
         self._limits = Limits.model_validate(attempt.spec["limits"])
         self._clock = clock or clock_of(attempt.spec["clock"], env, agent)
-        self._time = _Timeline()
+        diagnosis = attempt.condition.diagnosis
+        self._time = Timeline(diagnosis.rollback)
+        self._max_added = diagnosis.max_added_steps
         self._budget = _Budget(self._limits)
         self._observation: Mapping[str, Any]
 
@@ -166,7 +138,7 @@ class Play:
         self._begin()
         ended = self._replay()
         while ended is None:
-            ended = self._budget.exceeded() or self._play_step()
+            ended = self._budget.exceeded() or (self._retrace_step() if self._time.retrace else self._play_step())
         self._recorder.finish(self._env, *ended)
         return ended.outcome
 
@@ -181,6 +153,7 @@ class Play:
                 actions=env.action_space,
                 max_steps=self._limits.max_steps,
                 lesson=attempt.lesson,
+                lesson_kind=attempt.lesson_kind if self._agent.instrument else "",
                 seed=derived_seed(attempt.identity, "agent"),
                 privileged=env if self._agent.privileged else None,
             )
@@ -215,9 +188,38 @@ class Play:
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
-        if fork is not None:
-            self._see_restored(step.index)
+        self._see_fork(fork)
         return ended
+
+    def _retrace_step(self) -> Ending | None:
+        """One step of the arm on its way back: it is recorded and counts like any other, and nobody is asked."""
+        started = time.perf_counter()
+        decision, step, ended = self._retrace()
+        step.env_s = time.perf_counter() - started
+        self._budget.working_s += step.env_s
+        self._recorder.see(self._env, self._observation, step.index)
+        self._recorder.step(step, decision)
+        self._time.index += 1
+        self._end_retrace(ended)
+        return ended
+
+    def _retrace(self) -> tuple[Decision, Step, Ending | None]:
+        """Play the next step of the way back."""
+        retrace = self._time.retrace
+        if retrace is None:
+            raise RuntimeError("no rewind is under way")
+        decision = Decision(action=self._env.action_space.parse(retrace.rewind.action()))
+        step, ended = self._carry_out(decision, 0)
+        retrace.rewind.moved()
+        step.notes = retrace.notes()
+        return decision, step, ended
+
+    def _end_retrace(self, ended: Ending | None) -> None:
+        """Hand over to the player once the arm has come as far as it can."""
+        reached = self._time.end_retrace() if ended is None else None
+        if reached is not None:
+            self._recorder.show(self._env, self._observation)
+            self._tell_of_rollback(reached)
 
     def _carry_out(self, decision: Decision, world_ms: int) -> tuple[Step, Ending | None]:
         """Let the world answer a decision that it waited for; a decision without an action changes nothing."""
@@ -238,11 +240,13 @@ class Play:
             notes=dict(decision.notes),
         )
         if decision.action is not None:
-            self._observation, reward, terminated, truncated, info = env.step(decision.action)
+            act = env.override if timeline.retrace else env.step
+            self._observation, reward, terminated, truncated, info = act(decision.action)
             step.reward = float(reward)
             if info["illegal"]:
                 step.status, step.reason = "illegal", info["illegal"]
-            self._agent.observe_result(illegal=info["illegal"], reward=step.reward)
+            if not timeline.retrace:  # else it was no decision of the player
+                self._agent.observe_result(illegal=info["illegal"], reward=step.reward)
         elif world_ms:
             self._observation = env.observe()
         step.score = env.score()
@@ -271,30 +275,45 @@ class Play:
             telemetry=self._env.telemetry(),
             observation=self._observation,
             snapshots=tuple(self._time.snapshots),
+            added_steps=self._time.added,
         )
 
     def _roll_back(self, to: int) -> Intervention:
-        """Restore the world as it was before step `to`, and check that bit by bit."""
+        """Restore the world as it was before step `to`, and check that bit by bit; or send the arm back there."""
         self._recorder.show(self._env, self._observation)  # the end of the branch that is left
+        fork = Intervention(
+            episode_id=self._recorder.episode_id,
+            branch=self._time.branch + 1,
+            diagnosis_id="",  # the recorder knows it
+            kind=self._time.rollback,
+            at_step=self._time.index,
+            to_step=to,
+            snapshot="",
+            exact=False,
+        )
+        if self._time.rollback == "physical":
+            self._time.begin_retrace(self._env, to, self._max_added)
+            return fork
         kept = self._time.go_back(to)
         self._observation = self._env.restore(kept.snapshot)
+        self._tell_of_rollback(to)
+        fork.snapshot = hashlib.sha256(kept.snapshot).hexdigest()
+        fork.exact = self._env.state_hash() == kept.state_hash
+        return fork
+
+    def _tell_of_rollback(self, to: int) -> None:
         self._agent.rolled_back()
         if self._supervisor:
             self._supervisor.rolled_back(to)
-        return Intervention(
-            episode_id=self._recorder.episode_id,
-            branch=self._time.branch,
-            diagnosis_id="",  # the recorder knows it
-            kind="sim",
-            at_step=self._time.index,
-            to_step=to,
-            snapshot=hashlib.sha256(kept.snapshot).hexdigest(),
-            exact=self._env.state_hash() == kept.state_hash,
-        )
 
-    def _see_restored(self, after: int) -> None:
-        """Record the moment that the world went back to after step `after`: what comes next follows from it."""
-        self._recorder.see(self._env, self._observation, after)
+    def _see_fork(self, fork: Intervention | None) -> None:
+        """Record the moment that the world went back to: what comes next follows from it."""
+        if fork is None:
+            return
+        if fork.kind == "physical":
+            self._end_retrace(None)  # it may be there already
+            return
+        self._recorder.see(self._env, self._observation, fork.at_step)
         self._recorder.show(self._env, self._observation)
 
     def _replay(self) -> Ending | None:
@@ -310,35 +329,52 @@ class Play:
             )
         forks = {fork.at_step: fork for fork in self._recorder.recorded_forks()}
         for row in self._recorder.recorded_steps():
-            decision = _as_decision(row)
-            if self._supervisor:
-                self._time.keep(self._env)
-            self._agent.replay(self._env.perceived(self._observation), decision)
-            if row.frame >= self._recorder.n_frames:  # somebody looked, who is not asked again
-                self._recorder.show(self._env, self._observation)
-            if row.world_ms:
-                self._env.advance(row.world_ms)
-            step, ended = self._carry_out(decision, row.world_ms)
-            recorded = (row.status, row.reason, row.reward, row.score, row.frame)
-            replayed = (step.status, step.reason, step.reward, step.score, step.frame)
-            if replayed != recorded:
-                raise NotReproduced(
-                    f"{self._recorder.episode_id} step {row.index}: recorded {recorded}, replayed {replayed} "
-                    "(status, reason, reward, score, frame)"
-                )
-            self._budget.spend(decision, step, row.think_s + row.env_s)
-            self._recorder.see(self._env, self._observation, row.index)
-            if self._supervisor and ended is None:
-                self._supervisor.recall(self._moment(step))
+            retracing = self._time.retrace is not None
+            ended = self._replay_retrace(row) if retracing else self._replay_step(row)
             fork = forks.get(row.index)
             if fork is not None:
                 self._roll_back(fork.to_step)
-                self._see_restored(row.index)
             self._recorder.replayed(row)
             self._time.index += 1
+            self._see_fork(fork)
+            if retracing:
+                self._end_retrace(ended)
             if ended is not None:
                 return ended
         return None
+
+    def _replay_step(self, row: Step) -> Ending | None:
+        decision = _as_decision(row)
+        if self._supervisor:
+            self._time.keep(self._env)
+        self._agent.replay(self._env.perceived(self._observation), decision)
+        if row.frame >= self._recorder.n_frames:  # somebody looked, who is not asked again
+            self._recorder.show(self._env, self._observation)
+        if row.world_ms:
+            self._env.advance(row.world_ms)
+        step, ended = self._carry_out(decision, row.world_ms)
+        self._check_replayed(row, step)
+        self._budget.spend(decision, step, row.think_s + row.env_s)
+        self._recorder.see(self._env, self._observation, row.index)
+        if self._supervisor and ended is None:
+            self._supervisor.recall(self._moment(step))
+        return ended
+
+    def _replay_retrace(self, row: Step) -> Ending | None:
+        _, step, ended = self._retrace()
+        self._check_replayed(row, step)
+        self._budget.working_s += row.env_s
+        self._recorder.see(self._env, self._observation, row.index)
+        return ended
+
+    def _check_replayed(self, row: Step, step: Step) -> None:
+        recorded = (row.status, row.reason, row.reward, row.score, row.frame, row.action)
+        replayed = (step.status, step.reason, step.reward, step.score, step.frame, step.action)
+        if replayed != recorded:
+            raise NotReproduced(
+                f"{self._recorder.episode_id} step {row.index}: recorded {recorded}, replayed {replayed} "
+                "(status, reason, reward, score, frame, action)"
+            )
 
 
 def _as_decision(row: Step) -> Decision:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from agents.calls import ModelCall
 from environments.task import Task
+
+RollbackKind = Literal["sim", "physical"]
+"""How time is taken back: the whole world goes back to a snapshot, or the arm alone retraces its path."""
+REWIND = "rewind"
+"""Key in the notes of a step that retraces the path: it was no decision of the player."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,10 @@ class Moment:
     observation: Mapping[str, Any]
     """Pictures are rendered only if the supervisor looks."""
     snapshots: tuple[int, ...]
-    """Indices of the steps of this timeline before which a snapshot was kept: valid rollback targets."""
+    """Indices of the steps of this timeline before which a snapshot (or, for a physical rollback, the arm's pose) was
+    kept: valid rollback targets."""
+    added_steps: int = 0
+    """Steps that rollbacks have cost so far: undone ones, and those that retraced a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,8 @@ class Directive:
     body: Mapping[str, Any]
     """The validated diagnosis, as JSON (see arena/diagnosis/schema.py)."""
     rollback_to: int | None = None
-    """Step index whose beginning is to be restored; None leaves the episode alone."""
+    """Step index whose beginning is to be restored, or whose pose the arm is to go back to; None leaves the episode
+    alone."""
     calls: tuple[ModelCall, ...] = field(default=())
 
 
@@ -62,5 +71,8 @@ class Supervisor(Protocol):
         ...
 
     def rolled_back(self, to: int) -> None:
-        """The engine carried out a rollback: forget what was seen from step `to` on."""
+        """The engine carried out a rollback: forget what was seen from step `to` on.
+
+        After a physical one `to` is where the arm has come to, which is later than was asked if it was blocked.
+        """
         ...

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import environments
+from arena.supervision import REWIND
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
 from storage.models import Episode, Step
@@ -67,7 +68,7 @@ def verify(store: Store, episode: Episode) -> Verification:
 def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv) -> Iterator[str]:
     fault = episode.spec["fault"]
     env.reset(seed=episode.seed, options={"fault": fault} if fault else None)
-    forks = {fork.at_step: fork.to_step for fork in store.interventions(episode.id)}
+    forks = {fork.at_step: fork.to_step for fork in store.interventions(episode.id) if fork.kind == "sim"}
     snapshots: dict[int, bytes] = {}
     found = 0
     for row in rows:
@@ -109,6 +110,6 @@ def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:
         env.advance(row.world_ms)
     told: dict[str, Any] = {"status": row.status, "reward": 0.0}
     if row.action is not None:
-        _, reward, _, _, info = env.step(row.action)
+        _, reward, _, _, info = env.override(row.action) if row.notes.get(REWIND) else env.step(row.action)
         told = {"status": "illegal" if info["illegal"] else "ok", "reward": float(reward)}
     return {**told, "score": env.score()}

@@ -136,6 +136,10 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
         """Game time since the start of the episode in milliseconds; 0 in a world that waits for its player."""
         return 0
 
+    def override(self, action: Action) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
+        """`step`, by somebody who has taken over from the player: a fault of what the player decides has no part."""
+        return self.step(action)
+
     def refresh(self) -> None:
         """Show the present moment on the screen, for a world that has one and runs while nobody acts."""
 

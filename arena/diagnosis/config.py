@@ -11,6 +11,7 @@ from arena.diagnosis.rules import MARGIN_STEPS, RulesDiagnoser
 from arena.diagnosis.supervisor import DiagnosingSupervisor
 from arena.diagnosis.vlm import VlmDiagnoser
 from arena.models import ModelOptions
+from arena.supervision import RollbackKind
 
 
 class DiagnosisConfig(BaseModel):
@@ -19,6 +20,11 @@ class DiagnosisConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     diagnoser: Literal["none", "rules", "vlm"] = "rules"
+    rollback: Annotated[RollbackKind, Field(exclude_if=lambda kind: kind == "sim")] = "sim"
+    """`sim`: the whole world goes back to a snapshot, an upper bound. `physical`: the arm retraces its path, the
+    objects stay, and the steps count. Results of the two never share a row: their conditions need different labels."""
+    max_added_steps: Annotated[int | None, Field(ge=1, le=100_000, exclude_if=lambda steps: steps is None)] = None
+    """Steps that rollbacks may cost in one episode, undone or spent on retracing; None: as many as the horizon has."""
     max_interventions: Annotated[int, Field(ge=0, le=20)] = 2
     """Rollbacks in one episode at most; with 0 faults are named and nothing is done (the control condition)."""
     max_diagnoses: Annotated[int, Field(ge=1, le=100)] = 6
@@ -63,4 +69,6 @@ def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
         max_diagnoses=config.max_diagnoses,
         min_confidence=config.min_confidence,
         picture_every=config.picture_every,
+        rollback=config.rollback,
+        max_added_steps=config.max_added_steps,
     )

@@ -10,8 +10,9 @@ from arena.diagnosis.diagnoser import Case, Diagnoser
 from arena.diagnosis.monitors import Alarm, Monitor, default_monitors
 from arena.diagnosis.schema import Diagnosis, validate_against
 from arena.diagnosis.signals import Reading, read
-from arena.supervision import Directive, Moment
+from arena.supervision import Directive, Moment, RollbackKind
 from environments.env import Frame
+from environments.robots import rewind
 from environments.task import Task
 
 KEPT_PICTURES = 24
@@ -29,6 +30,8 @@ class DiagnosingSupervisor:
         min_confidence: a diagnosis less sure than this changes nothing.
         picture_every: a diagnoser that wants pictures gets those of every so many steps, beside the
             present one. Each costs a rendering, unless somebody else has looked already.
+        rollback: what kind the engine carries out; all of one supervisor's are of one kind.
+        max_added_steps: once rollbacks have cost so many steps, faults are only named; None sets no bound.
     """
 
     version = 1
@@ -43,6 +46,8 @@ class DiagnosingSupervisor:
         max_diagnoses: int = 6,
         min_confidence: float = 0.5,
         picture_every: int = 3,
+        rollback: RollbackKind = "sim",
+        max_added_steps: int | None = None,
     ) -> None:
         self.diagnoser = diagnoser
         self.monitors = tuple(default_monitors() if monitors is None else monitors)
@@ -50,13 +55,21 @@ class DiagnosingSupervisor:
         self.max_diagnoses = max_diagnoses
         self.min_confidence = min_confidence
         self.picture_every = picture_every
+        self.rollback = rollback
+        self.max_added_steps = max_added_steps
         self._task_id = self._instruction = ""
         self._readings: list[Reading] = []
         self._pictures: dict[int, dict[str, Frame]] = {}
         self._interventions = self._diagnoses = 0
 
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that changes what it decides."""
+        """Everything that changes what it decides, and what is done then."""
+        # A default is not said, so that episodes keep the names that they had before there was a choice.
+        chosen: dict[str, Any] = {}
+        if self.rollback == "physical":
+            chosen["rollback"] = {"kind": self.rollback, **rewind.settings()}
+        if self.max_added_steps is not None:
+            chosen["max_added_steps"] = self.max_added_steps
         return {
             "supervisor": self.version,
             "diagnoser": self.diagnoser.fingerprint(),
@@ -65,6 +78,7 @@ class DiagnosingSupervisor:
             "max_diagnoses": self.max_diagnoses,
             "min_confidence": self.min_confidence,
             "picture_every": self.picture_every if self.diagnoser.wants_pictures else None,
+            **chosen,
         }
 
     def begin(self, task: Task, instruction: str) -> None:
@@ -89,7 +103,7 @@ class DiagnosingSupervisor:
             trigger=alarm.monitor,
             diagnoser=self.diagnoser.name,
             body=diagnosis.to_json(),
-            rollback_to=self._target(diagnosis),
+            rollback_to=self._target(diagnosis, moment),
             calls=opinion.calls,
         )
 
@@ -102,10 +116,11 @@ class DiagnosingSupervisor:
         self._interventions += 1
         self._readings = [reading for reading in self._readings if reading.step < to]
         self._pictures = {step: views for step, views in self._pictures.items() if step < to}
-        # The monitors see the remaining past again, so that each is just where it was before step `to`.
+        # The monitors see the remaining past again, so that each is just where it was before step `to`. But where the
+        # arm alone went back, that past did not lead to the present: what was in the hand may not be there any more.
         for monitor in self.monitors:
             monitor.reset()
-            for reading in self._readings:
+            for reading in self._readings if self.rollback == "sim" else ():
                 monitor.update(reading)
 
     def _note(self, moment: Moment) -> Alarm | None:
@@ -139,8 +154,10 @@ class DiagnosingSupervisor:
             pictures=dict(self._pictures),
         )
 
-    def _target(self, diagnosis: Diagnosis) -> int | None:
+    def _target(self, diagnosis: Diagnosis, moment: Moment) -> int | None:
         """Where to go back to; None, the default, leaves the episode alone."""
+        if self.max_added_steps is not None and moment.added_steps >= self.max_added_steps:
+            return None
         if diagnosis.verdict != "fault" or diagnosis.confidence < self.min_confidence:
             return None
         return diagnosis.rollback_step if self._interventions < self.max_interventions else None

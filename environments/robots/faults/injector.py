@@ -42,20 +42,21 @@ class Injector:
             self._running.append(run)
         self._history, self._step, self._percept = [], 0, None
 
-    def decide(self, action: list[float], stage: str, step: int) -> list[float]:
+    def decide(self, action: list[float], stage: str, step: int, *, policy: bool = True) -> list[float]:
         """The action that the policy decides on, faults of planning included; begins what is due.
 
         Args:
             action: seven numbers, as the policy would have it.
             stage: the present stage of the task.
             step: number of this control step, from 0.
+            policy: False if somebody else has taken over, whose actions faults of planning do not change.
         """
         self._step, self._percept = step, None
         for run in self._running:
             self._wait(run, stage, step)
-            if run.active:
+            if run.active and policy:
                 action = effects.decided(run, action, self._history)
-        if any(run.fault.kind == "loop" for run in self._running):
+        if policy and any(run.fault.kind == "loop" for run in self._running):
             self._history = [*self._history, list(action)][-HISTORY:]
         return action
 

@@ -1,0 +1,105 @@
+"""Where the play of an episode stands, and what it can go back to: the world's states, or the arm's poses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from arena.supervision import REWIND, RollbackKind
+from environments.env import ArenaEnv
+from environments.robots.rewind import Rewind, Waypoint
+
+if TYPE_CHECKING:
+    from environments.robots.robot_env import RobotEnv
+
+
+class Kept(NamedTuple):
+    """The world, or the arm, as it was before a step."""
+
+    sim_step: int
+    snapshot: bytes = b""
+    state_hash: str = ""
+    waypoint: Waypoint | None = None
+    """For physical rollbacks, in place of the snapshot."""
+
+
+class Retrace(NamedTuple):
+    """A physical rollback under way."""
+
+    to: int
+    """Step index whose pose is the target."""
+    indices: tuple[int, ...]
+    """Of the steps whose waypoints are the path, the latest first."""
+    rewind: Rewind
+
+    @property
+    def come_to(self) -> int:
+        """The latest step whose waypoint lies on the way back from where the arm is now."""
+        return self.indices[self.rewind.at]
+
+    def notes(self) -> dict[str, Any]:
+        """What the row of a step that was just played says of it; the last one says how the rewind ended."""
+        told: dict[str, Any] = {REWIND: True, "rewind_to": self.to}
+        if self.rewind.end is not None:
+            metres, radians = self.rewind.off
+            told |= {"rewind_end": self.rewind.end, "off_m": round(metres, 6), "off_rad": round(radians, 6)}
+        return told
+
+
+@dataclass(slots=True)
+class Timeline:
+    """How many steps were played, on which branch, and what can be gone back to."""
+
+    rollback: RollbackKind = "sim"
+    index: int = 0
+    sim_step: int = 0
+    branch: int = 0
+    snapshots: dict[int, Kept] = field(default_factory=dict)
+    """By step index: the state before that step, on the present branch's past."""
+    added: int = 0
+    """Steps that rollbacks have cost: undone ones, and those that retraced a path."""
+    retrace: Retrace | None = None
+    """While the arm is on its way back, nobody else acts."""
+
+    def keep(self, env: ArenaEnv) -> None:
+        """Remember the present, to go back to."""
+        if self.rollback == "physical":  # the experiment has been checked: a robot behind its native space
+            self.snapshots[self.index] = Kept(self.sim_step, waypoint=Waypoint.of(cast("RobotEnv", env)))
+        else:
+            self.snapshots[self.index] = Kept(self.sim_step, env.snapshot(), env.state_hash())
+
+    def go_back(self, to: int) -> Kept:
+        """Make step `to` the next one on a new branch; returns the state to restore."""
+        kept = self.snapshots[to]
+        self.added += self.sim_step + 1 - kept.sim_step
+        self.sim_step = kept.sim_step
+        self._forget_after(to)
+        self.branch += 1
+        return kept
+
+    def begin_retrace(self, env: ArenaEnv, to: int, max_added: int | None) -> None:
+        """Open a new branch, on which the arm first goes back to where it was before step `to`.
+
+        Args:
+            env: the running episode.
+            to: step index.
+            max_added: steps that all rollbacks of the episode may cost together.
+        """
+        indices = tuple(sorted((index for index in self.snapshots if index >= to), reverse=True))
+        path = [waypoint for index in indices if (waypoint := self.snapshots[index].waypoint) is not None]
+        left = None if max_added is None else max_added - self.added
+        self.retrace = Retrace(to, indices, Rewind(cast("RobotEnv", env), path, left))
+        self.branch += 1
+
+    def end_retrace(self) -> int | None:
+        """If the arm is where it can get to: let the player act again. Returns the step that it has come to."""
+        if self.retrace is None or self.retrace.rewind.end is None:
+            return None
+        retrace, self.retrace = self.retrace, None
+        self.added += retrace.rewind.steps
+        self._forget_after(retrace.come_to)
+        return retrace.come_to
+
+    def _forget_after(self, to: int) -> None:
+        """What the abandoned branch saw is no longer the past of the present."""
+        self.snapshots = {index: kept for index, kept in self.snapshots.items() if index <= to}
