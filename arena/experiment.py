@@ -20,7 +20,7 @@ from arena.judging import JudgeConfig
 from arena.models import ModelOptions
 from arena.reflection import ReflectionConfig
 from environments import plain_yaml
-from environments.errors import NotPlainYaml, UnknownTask
+from environments.errors import InvalidParams, NotPlainYaml, UnknownTask
 from environments.robots.faults import Fault
 from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task
 
@@ -148,6 +148,8 @@ class Block(BaseModel):
     model_config = _Strict
 
     tasks: Annotated[list[str], Field(min_length=1)]
+    params: dict[str, Any] = Field(default_factory=dict)
+    """What is set of every task of the block, such as LIBERO's `convention`; see `Task.vary`."""
     spaces: Annotated[list[Literal["semantic", "gui", "native"]], Field(min_length=1)]
     agents: Annotated[list[AgentEntry], Field(min_length=1)]
     conditions: Annotated[list[Condition], Field(min_length=1)]
@@ -180,6 +182,10 @@ class Block(BaseModel):
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
         return [value] if isinstance(value, str | dict) else value
+
+    def found(self) -> list[Task]:
+        """Its tasks, set as `params` says; without those that there are none of or that cannot be set so."""
+        return [task for pattern in self.tasks for task in _known(pattern, self.params)]
 
 
 class Experiment(BaseModel):
@@ -345,8 +351,9 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
     for number, block in enumerate(experiment.blocks):
         at = "" if flat else f"blocks[{number}]."
         yield from _check_tasks(at, block.tasks)
+        yield from _check_params(at, block)
         for i, pattern in enumerate(block.tasks):
-            found = _known(pattern)
+            found = _known(pattern, block.params)
             for j, space in enumerate(block.spaces):
                 without = [task.id for task in found if space not in task.spaces]
                 if without:
@@ -375,7 +382,7 @@ def _check_rows(path: str, block: Block, rows: dict[tuple[str, ...], str]) -> It
     """One row of the table is one thing: the same labels on the same task may not mean something else in two blocks."""
     setting: list[Any] = [block.limits.model_dump(mode="json"), block.clock.model_dump(mode="json"), block.video]
     setting += [judge.model_dump(mode="json") for judge in block.judge]
-    places = [(task.id, space) for pattern in block.tasks for task in _known(pattern) for space in block.spaces]
+    places = [(task.id, space) for task in block.found() for space in block.spaces]
     for place in places:
         for entry in block.agents:
             for i, condition in enumerate(block.conditions):
@@ -403,7 +410,7 @@ def _check_agent(path: str, entry: AgentEntry, block: Block, labels_of: dict[str
         return
     setting: list[Any] = [block.limits.model_dump(mode="json"), block.clock.model_dump(mode="json"), block.video]
     setting.append(player.fingerprint())
-    for task in (task for pattern in block.tasks for task in _known(pattern)):
+    for task in block.found():
         for space in block.spaces:
             reason = player.unfit(task, ActionSpace(space))
             if reason:
@@ -416,17 +423,29 @@ def _check_agent(path: str, entry: AgentEntry, block: Block, labels_of: dict[str
                 return
 
 
-def _known(pattern: str) -> list[Task]:
-    """The tasks of a pattern; none for a wrong one, of which is told elsewhere."""
+def _known(pattern: str, params: Mapping[str, Any]) -> list[Task]:
+    """The tasks of a pattern, set as `params` says; none for a wrong one, of which is told elsewhere."""
     try:
-        return environments.match(pattern)
-    except UnknownTask:
+        return [task.vary(params) for task in environments.match(pattern)]
+    except (UnknownTask, InvalidParams):
         return []
+
+
+def _check_params(at: str, block: Block) -> Iterator[Problem]:
+    """Each parameter that a task of the block does not have, or that has no such value; once, for the first task."""
+    told: set[str] = set()
+    for task in (task for pattern in block.tasks for task in _known(pattern, {})):
+        try:
+            task.vary(block.params)
+        except InvalidParams as error:
+            for name in sorted(error.problems.keys() - told):
+                yield Problem(f"{at}params.{name}", block.params[name], error.problems[name])
+            told |= error.problems.keys()
 
 
 def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Problem]:
     """What a condition asks of a world that somebody else's program is."""
-    tasks = [task for pattern in block.tasks for task in _known(pattern)]
+    tasks = block.found()
     if condition.name == "diagnose-and-rollback":
         fixed = [task.id for task in tasks if IRREVERSIBLE in task.tags]
         if fixed:
@@ -440,6 +459,6 @@ def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Prob
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:
     for i, pattern in enumerate(block.tasks):
-        without = [task.id for task in _known(pattern) if "robot" not in task.tags]
+        without = [task.id for task in _known(pattern, block.params) if "robot" not in task.tags]
         if without:
             yield Problem(path, fault.kind, f"{', '.join(without)} (tasks[{i}]) takes no faults; only robot tasks do")

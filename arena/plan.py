@@ -222,7 +222,7 @@ def _unfit_tutorial(store: Store, episode_id: str, places: set[tuple[str, str]],
 
 
 def _expand(block: Block) -> list[tuple[Attempt, Condition]]:
-    found = {task.id: task for pattern in block.tasks for task in environments.match(pattern)}
+    found = {task.id: task for task in block.found()}
     players = [(entry, agents.create(entry.name, entry.options)) for entry in block.agents]
     return [
         (_attempt(task, space, entry, player, condition, seed, repetition, block), condition)

@@ -3,6 +3,7 @@
     EnvironmentsError
     ├── UnknownTask            no such task id (also a LookupError)
     ├── UnsupportedSpace       the task does not offer that action space
+    ├── InvalidParams          the task cannot be set that way (also a ValueError)
     ├── MissingEngine          a package that the task plays on is not installed
     │   └── MissingProgram     a system program that the task is played in is not installed
     │       └── MissingBenchmark  a benchmark that the task belongs to, or its files, are not on this machine
@@ -33,6 +34,17 @@ class UnknownTask(EnvironmentsError, LookupError):
 
 class UnsupportedSpace(EnvironmentsError, ValueError):
     """The task does not offer the action space that was asked for."""
+
+
+class InvalidParams(EnvironmentsError, ValueError):
+    """A task cannot be set so. `problems` maps each parameter to what is wrong with it and what to do."""
+
+    def __init__(self, task_id: str, problems: dict[str, str]) -> None:
+        self.task_id, self.problems = task_id, problems
+        super().__init__(task_id, problems)  # the arguments as given, so that the error survives pickling
+
+    def __str__(self) -> str:
+        return f"{self.task_id}: {'; '.join(f'{name}: {problem}' for name, problem in self.problems.items())}"
 
 
 class MissingEngine(EnvironmentsError, ImportError):

@@ -39,6 +39,11 @@ def register(task: Task) -> Task:
     if task.id.startswith("games/") and (task.category not in CATEGORIES or task.tier not in TIERS):
         wanted = f"a category of {', '.join(CATEGORIES)} and a tier of {', '.join(TIERS)}"
         raise ValueError(f"{task.id}: a game has {wanted}; this one has {task.category!r}, {task.tier!r}")
+    words = [word for values in task.settings.values() for word in values]
+    if len(set(words)) < len(words) or not all(re.fullmatch(r"[a-z0-9]+", word) for word in words):
+        raise ValueError(f"{task.id}: values of settings are single words, none of them twice; got {words}")
+    if task.settings and not all(task.varied_by.partition(":")):
+        raise ValueError(f"{task.id}: varied_by {task.varied_by!r} is not of the form 'module:callable'")
     if task.tutorial_seed in task.public_seeds:
         raise ValueError(f"{task.id}: tutorial seed {task.tutorial_seed} is also a public seed")
     _tasks[task.id] = task
@@ -51,24 +56,41 @@ def tasks() -> list[Task]:
 
 
 def get(task_id: str) -> Task:
-    """The task of that exact id.
+    """The task of that exact id, also that of a variant (`Task.vary`), which no list has.
 
     Raises:
         UnknownTask: with the nearest id, or the versions that exist.
     """
-    try:
-        return _tasks[task_id]
-    except KeyError:
-        raise UnknownTask(f"no task {task_id!r}{suggestion(task_id)}") from None
+    found = _tasks.get(task_id) or _variant(task_id)
+    if found is None:
+        raise UnknownTask(f"no task {task_id!r}{suggestion(task_id)}")
+    return found
+
+
+def _variant(task_id: str) -> Task | None:
+    """The variant of that id: a task's id with words of its settings before the version."""
+    stem, _, version = task_id.rpartition("-")
+    base, *words = stem.split("-")
+    for cut in range(len(words)):
+        task = _tasks.get(f"{'-'.join((base, *words[:cut]))}-{version}")
+        if task is None or not task.settings:
+            continue
+        settings = {word: name for name, values in task.settings.items() for word in values[1:]}
+        if all(word in settings for word in words[cut:]):
+            varied = task.vary({settings[word]: word for word in words[cut:]})
+            return varied if varied.id == task_id else None  # the words in the order of their settings' names
+    return None
 
 
 def match(pattern: str) -> list[Task]:
-    """The tasks whose id matches a shell-style glob (an exact id matches itself).
+    """The tasks whose id matches a shell-style glob (an exact id matches itself, and a variant's no glob).
 
     Raises:
         UnknownTask: if nothing matches.
     """
     found = [task for task in tasks() if fnmatch.fnmatchcase(task.id, pattern)]
+    if not found and (varied := _variant(pattern)) is not None:
+        return [varied]
     if not found:
         raise UnknownTask(f"no task matches {pattern!r}{suggestion(pattern)}")
     return found

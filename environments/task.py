@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from environments.errors import UnsupportedSpace
+from environments.errors import InvalidParams, UnsupportedSpace
 
 if TYPE_CHECKING:
     from environments.env import ArenaEnv
@@ -84,6 +85,36 @@ class Task:
     tags: tuple[str, ...] = ()
     extra: str = ""
     """The extra of this package that brings the engine, if it is not one of the core's dependencies."""
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What may be set of it and to what, the first being the default: single words, none in two settings."""
+    varied_by: str = ""
+    """`module:callable` that makes the variant; called as `callable(task_id, **params)`, without defaults."""
+
+    def vary(self, params: Mapping[str, Any]) -> Task:
+        """The same task with other settings, under an id that says so; itself where all are the defaults.
+
+        Results are compared by id, so settings are part of an episode's identity, and are recorded with it.
+
+        Raises:
+            InvalidParams: for a setting that this task does not have, or a value that is not one of its own.
+        """
+        problems = {}
+        for name, value in params.items():
+            if name not in self.settings:
+                known = ", ".join(map(repr, self.settings))
+                hint = f"{_nearest(name, self.settings)}; it takes {known}" if known else "; it takes none"
+                problems[str(name)] = f"{self.id} has no parameter {name!r}{hint}"
+            elif value not in self.settings[name]:
+                known = ", ".join(self.settings[name])
+                problems[name] = f"expected one of {known}{_nearest(value, self.settings[name])}"
+        if problems:
+            raise InvalidParams(self.id, problems)
+        chosen = {name: value for name, value in params.items() if value != self.settings[name][0]}
+        if not chosen:
+            return self
+        module, _, name = self.varied_by.partition(":")
+        made: Task = getattr(importlib.import_module(module), name)(self.id, **chosen)
+        return made
 
     def make(self, space: ActionSpace | str) -> ArenaEnv:
         """Build the environment behind one action space.
@@ -98,3 +129,8 @@ class Task:
         build = getattr(importlib.import_module(module), name)
         env: ArenaEnv = build(self, ActionSpace(space))
         return env
+
+
+def _nearest(word: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import environments
 from arena import experiments
 from arena.errors import InvalidExperiment
 from arena.experiment import load, parse
+from arena.plan import build
 
 GOOD = """
 name: good
@@ -188,3 +190,60 @@ def test_schema_problems_and_wrong_tasks_are_told_together() -> None:
 )
 def test_what_would_break_later_is_refused_now(text: str, said: str) -> None:
     assert any(said in message for message in problems(text).values())
+
+
+LIBERO = """
+name: libero
+tasks: [libero/goal/0-v1, libero/spatial/3-v1]
+spaces: native
+seeds: 1
+agents: scripted
+conditions: single
+params: {{{params}}}
+"""
+
+
+def test_parameters_of_a_task_are_part_of_the_identity_and_recorded_in_the_tasks_id() -> None:
+    def planned(params: str) -> dict[str, str]:
+        attempts = [trial.first for trial in build(parse(LIBERO.format(params=params))).trials]
+        assert all(attempt.task.id == attempt.spec["task"] for attempt in attempts)
+        return {attempt.spec["task"]: attempt.identity for attempt in attempts}
+
+    plain, other = planned(""), planned("convention: lerobot, quality: fast")
+    assert list(other) == ["libero/goal/0-lerobot-fast-v1", "libero/spatial/3-lerobot-fast-v1"]
+    assert not set(plain.values()) & set(other.values())
+    assert planned("convention: openpi, quality: reference") == plain, "the defaults, said or not"
+    spatial = environments.get("libero/spatial/3-lerobot-fast-v1")
+    assert (
+        spatial.max_steps == 280 and spatial.params["convention"] == "lerobot" and spatial.params["quality"] == "fast"
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "path", "said"),
+    [
+        ("conventon: openvla", "params.conventon", "has no parameter 'conventon'; did you mean 'convention'?"),
+        (
+            "convention: open-vla",
+            "params.convention",
+            "expected one of openpi, openvla, lerobot; did you mean 'openvla'?",
+        ),
+        ("quality: 3", "params.quality", "expected one of reference, fast"),
+    ],
+)
+def test_parameters_that_a_task_does_not_have_are_told_with_the_nearest(params: str, path: str, said: str) -> None:
+    found = problems(LIBERO.format(params=params))
+    assert list(found) == [path] and said in found[path]
+
+
+def test_every_task_of_a_block_takes_the_blocks_parameters() -> None:
+    told = problems(GOOD + "params: {convention: openvla}\n")["params.convention"]
+    assert "games/snake-v1 has no parameter 'convention'; it takes none" in told
+    text = GOOD.replace("games/snake-v1", "libero/goal/0-openvla-v1") + "params: {convention: lerobot}\n"
+    assert "libero/goal/0-openvla-v1 has no parameter" in problems(text)["params.convention"]
+
+
+def test_a_variant_may_be_named_by_its_id() -> None:
+    text = LIBERO.format(params="").replace("libero/goal/0-v1", "libero/goal/0-openvla-v1")
+    ids = [trial.first.spec["task"] for trial in build(parse(text)).trials]
+    assert ids == ["libero/goal/0-openvla-v1", "libero/spatial/3-v1"]

@@ -6,7 +6,7 @@ import pytest
 
 import environments
 from environments import registry
-from environments.errors import EnvironmentsError, UnknownTask, UnsupportedSpace
+from environments.errors import EnvironmentsError, InvalidParams, UnknownTask, UnsupportedSpace
 from environments.task import Milestone
 
 
@@ -97,3 +97,53 @@ def test_every_task_is_well_described():
         assert 5 <= len(task.milestones) <= 12, task.id
         assert task.category and task.tier and task.title and task.goal, task.id
         assert all(milestone.text for milestone in task.milestones), task.id
+
+
+def bare(task_id, **params):
+    """What a family makes of the chosen settings; here nothing but another id."""
+    stem, _, version = task_id.rpartition("-")
+    return replace(
+        environments.get(task_id), id="-".join([stem, *sorted(params.values()), version]), params=params, settings={}
+    )
+
+
+def varied(**changes):
+    return replace(
+        environments.get("games/snake-v1"),
+        **{"id": "games/long-snake-v1", "settings": {"size": ("small", "big"), "walls": ("solid", "open")},
+           "varied_by": f"{__name__}:bare", **changes},
+    )  # fmt: skip
+
+
+def test_a_variant_is_found_by_its_id_and_by_its_settings():
+    task = environments.register(varied())
+    assert task.vary({}) is task and task.vary({"size": "small"}) is task
+    big = environments.get("games/long-snake-big-v1")
+    assert big == task.vary({"size": "big"}) and big.params == {"size": "big"}
+    assert environments.match(big.id) == [big] and big not in environments.tasks()
+    assert environments.get("games/long-snake-big-open-v1").params == {"size": "big", "walls": "open"}
+    for wrong in ("open-big", "small", "big-big", "huge"):
+        with pytest.raises(UnknownTask, match="did you mean 'games/long-snake-v1'"):
+            environments.get(f"games/long-snake-{wrong}-v1")
+
+
+def test_settings_that_a_task_does_not_have_are_refused_all_at_once():
+    with pytest.raises(InvalidParams) as error:
+        varied().vary({"sise": "big", "walls": "opn"})
+    assert error.value.problems == {
+        "sise": "games/long-snake-v1 has no parameter 'sise'; did you mean 'size'?; it takes 'size', 'walls'",
+        "walls": "expected one of solid, open; did you mean 'open'?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"settings": {"size": ("small", "big"), "mouse": ("small", "big")}}, "none of them twice"),
+        ({"settings": {"size": ("small", "very-big")}}, "single words"),
+        ({"varied_by": ""}, "module:callable"),
+    ],
+)
+def test_settings_that_no_id_could_tell_apart_are_not_registered(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        environments.register(varied(**changes))

@@ -19,13 +19,15 @@ _TITLES: dict[Suite, str] = {
     "10": "LIBERO-10 (long)",
     "90": "LIBERO-90",
 }
+SETTINGS = {"convention": tuple(CONVENTIONS), "quality": ("reference", "fast")}
+"""What an experiment may set; the first of each is the default."""
 
 
 def task(fact: Fact, **params: Any) -> Task:
     """A task of the benchmark; `params` are those of `LiberoEnv`, for example `convention="lerobot"`.
 
     With other parameters than the defaults the id says so (`libero/spatial/0-lerobot-v1`), since
-    results are compared by id. Register such a task to use it in an experiment.
+    results are compared by id.
     """
     convention = CONVENTIONS[params.get("convention", "openpi")]
     told = sorted((name, str(value)) for name, value in params.items() if name != "assets")  # a folder is no result
@@ -44,6 +46,8 @@ def task(fact: Fact, **params: Any) -> Task:
         tier="hard" if fact.suite == "10" else "medium",
         tags=("robot", "panda", "language", "libero", *(() if expert_manages(fact) else (NO_EXPERT,))),
         extra="libero",
+        settings={} if params else SETTINGS,  # a variant is not varied once more
+        varied_by="" if params else "environments.robots.libero.tasks:variant",
     )
 
 
@@ -52,7 +56,10 @@ for _fact in facts():
 
 
 def variant(task_id: str, **params: Any) -> Task:
-    """A registered LIBERO task with other parameters, not registered: `variant("libero/goal/3-v1", quality="fast")`."""
+    """A registered LIBERO task with other parameters, not listed: `variant("libero/goal/3-v1", quality="fast")`.
+
+    Those of `SETTINGS` are found by their id too, and may be set in an experiment file.
+    """
     from environments.registry import get
 
     base = get(task_id)
