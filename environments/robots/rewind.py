@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ARRIVED_M, ARRIVED_RAD = 0.005, math.radians(3)
 """How near to the target's pose the hand is to come."""
 PASSED_M, PASSED_RAD = 0.02, math.radians(10)
-"""How near to a pose on the way: the arm never leaves its path by more."""
+"""How near to a pose on the way before the next one is aimed at: corners of the path are cut by about that much."""
 NEARER_M, RAD_M = 0.001, 0.1
 """Coming nearer by less is no progress; a radian is as far as so many metres."""
 BLOCKED_STEPS = 20
