@@ -50,7 +50,7 @@ class Condition(BaseModel):
         if isinstance(value, str):
             value = {"name": value}
         if isinstance(value, dict) and "name" in value:
-            value = {"label": value["name"], **value}
+            value = {"label": _default_label(value), **value}
             if isinstance(value.get("fault"), str):
                 value["fault"] = {"kind": value["fault"]}
             if isinstance(value["name"], str) and value["name"] in PRESETS:
@@ -88,6 +88,13 @@ _OF_CONDITION = {
     "diagnose-and-rollback": {"diagnosis"},
 }
 """Fields that mean something for one kind of condition alone."""
+
+
+def _default_label(given: Mapping[str, Any]) -> Any:
+    """The name, and which kind of rollback it is if it is not the usual one: the table never mixes the two."""
+    diagnosis = given.get("diagnosis")
+    physical = isinstance(diagnosis, Mapping) and diagnosis.get("rollback") == "physical"
+    return f"{given['name']} (physical)" if physical else given["name"]
 
 
 def _preset(name: str, given: Any) -> Any:
