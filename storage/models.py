@@ -6,7 +6,9 @@
                               │  ├──< Fault                 what was injected (the truth)
                               │  └──< Diagnosis ──< Intervention   what was said and done about it
                               └──< Lesson                   what a reflection drew from it
+                              └──< ProbeAnswer              what a model answered about it, beside the truth
     Tutorial                                                a person's own video that lessons may look at
+    MilestoneProposal ──< MilestoneReview                   milestones read out of a recording, and who agreed
     Picture                                                 what models were shown, exactly
     Artifact                                                bytes by SHA-256: videos, files
 
@@ -291,6 +293,80 @@ class Tutorial(Base, kw_only=True):
     source: Mapped[str] = mapped_column(String(200), default="")
     """Name of the file that it came from, without its folder."""
     source_sha256: Mapped[str] = mapped_column(String(64), default="")
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class MilestoneProposal(Base, kw_only=True):
+    """A milestone that a model read out of a recording, with the stretch and the frames that show it."""
+
+    __tablename__ = "milestone_proposal"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    task_id: Mapped[str] = mapped_column(String(120), index=True)
+    version: Mapped[int]
+    """Of the task's proposals: every extraction is a new one; the same model on the same recording is the same."""
+    place: Mapped[int]
+    """In the order of the recording, from 0."""
+    text: Mapped[str] = mapped_column(AnyText)
+    """What holds when it is reached (model text: hostile)."""
+    episode_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"), default=None)
+    """The recording: an episode, or a person's own video."""
+    tutorial_id: Mapped[str | None] = mapped_column(ForeignKey("tutorial.id"), default=None)
+    first_frame: Mapped[int] = mapped_column(default=0)
+    last_frame: Mapped[int] = mapped_column(default=0)
+    """The stretch of the recording in which it is reached."""
+    frames: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """Numbers of the shown frames that the model relies on."""
+    model: Mapped[str] = mapped_column(String(200), default="")
+    fingerprint: Mapped[str] = mapped_column(String(32), default="")
+    call_id: Mapped[str | None] = mapped_column(String(40), default=None)
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class MilestoneReview(Base, kw_only=True):
+    """What somebody decided about a proposal. The latest counts, none is overwritten; without one it is proposed."""
+
+    __tablename__ = "milestone_review"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    proposal_id: Mapped[str] = mapped_column(ForeignKey("milestone_proposal.id"), index=True)
+    state: Mapped[str] = mapped_column(String(20))
+    """accepted | rejected | proposed (again)"""
+    reviewer: Mapped[str] = mapped_column(String(120))
+    """`human:<name>`, or `engine` where its truth agrees in time."""
+    matches: Mapped[str] = mapped_column(String(60), default="")
+    """The engine's milestone that it agrees with."""
+    note: Mapped[str] = mapped_column(AnyText, default="")
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class ProbeAnswer(Base, kw_only=True):
+    """A question about a recording whose answer the engine knows, and what a model answered."""
+
+    __tablename__ = "probe_answer"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    probing: Mapped[str] = mapped_column(String(40), index=True)
+    """Which probing it belongs to: a model, asked a set of questions."""
+    kind: Mapped[str] = mapped_column(String(20))
+    """perception | chronology | planning"""
+    name: Mapped[str] = mapped_column(String(60))
+    """The question's form: `which-first`, `reversed`, `next-milestone`, ..."""
+    task_id: Mapped[str] = mapped_column(String(120))
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"))
+    frames: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """Numbers of the frames that it asks about."""
+    question: Mapped[str] = mapped_column(AnyText, default="")
+    options: Mapped[list[Any]] = mapped_column(default_factory=list)
+    truth: Mapped[Any] = mapped_column(Json, default=None)
+    answer: Mapped[Any] = mapped_column(Json, nullable=True, default=None)
+    correct: Mapped[bool | None] = mapped_column(default=None)
+    """Null where there is no answer to mark."""
+    status: Mapped[str] = mapped_column(String(20), default="ok")
+    """ok | invalid | refused"""
+    model: Mapped[str] = mapped_column(String(200), default="")
+    fingerprint: Mapped[str] = mapped_column(String(32), default="")
+    call_id: Mapped[str | None] = mapped_column(String(40), default=None)
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 

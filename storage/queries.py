@@ -21,8 +21,11 @@ from storage.models import (
     Fault,
     Intervention,
     Lesson,
+    MilestoneProposal,
+    MilestoneReview,
     MilestoneTruth,
     Picture,
+    ProbeAnswer,
     Run,
     RunEpisode,
     Step,
@@ -32,7 +35,7 @@ from storage.models import (
 from storage.pictures import Pixels, decode
 from storage.requests import referred, whole
 
-_Keyed = TypeVar("_Keyed", Run, Episode)
+_Keyed = TypeVar("_Keyed", Run, Episode, MilestoneProposal)
 _IN_CHUNK = 500
 _PLAN_FILTERS = ("condition", "instrument", "trial", "final")
 
@@ -175,6 +178,35 @@ class Queries:
     def tutorials(self) -> list[Tutorial]:
         """All tutorial videos that people added, by task, the oldest first."""
         return self._all(Tutorial, order=(Tutorial.task_id, Tutorial.created_at, Tutorial.id))
+
+    def proposals(self, task_id: str) -> list[MilestoneProposal]:
+        """Milestones that were proposed for a task, by version and place."""
+        return self._all(
+            MilestoneProposal,
+            MilestoneProposal.task_id == task_id,
+            order=(MilestoneProposal.version, MilestoneProposal.place),
+        )
+
+    def proposal(self, proposal_id: str) -> MilestoneProposal:
+        """A proposal by its id or the id's beginning.
+
+        Raises:
+            UnknownRow: none of that id, or several that begin so.
+        """
+        return self._by_prefix(MilestoneProposal, proposal_id)
+
+    def reviews(self, task_id: str) -> list[MilestoneReview]:
+        """Reviews of a task's proposals, the earliest first."""
+        ids = select(MilestoneProposal.id).where(MilestoneProposal.task_id == task_id)
+        return self._all(
+            MilestoneReview,
+            MilestoneReview.proposal_id.in_(ids),
+            order=(MilestoneReview.created_at, MilestoneReview.id),
+        )
+
+    def probe_answers(self, probing: str) -> list[ProbeAnswer]:
+        """All answers of one probing, in the order of their ids."""
+        return self._all(ProbeAnswer, ProbeAnswer.probing == probing, order=(ProbeAnswer.id,))
 
     def diagnoses(self, episode_id: str) -> list[Diagnosis]:
         """Diagnoses made during the episode, in order of play."""
