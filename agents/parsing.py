@@ -144,7 +144,7 @@ def _load(text: str) -> Any:
         return _NOTHING
     for candidate in (text, _without_trailing_commas(text)):
         try:
-            return json.loads(candidate, object_pairs_hook=_object)
+            return _JSON.decode(candidate)
         except ValueError:
             continue
     return _load_python(text)
@@ -154,6 +154,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object from its keys and values in order."""
     value = dict(pairs)
     return value if len(value) == len(pairs) else _Unsound(_repeated([key for key, _ in pairs]))
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_object)
+"""Kept: `json.loads` with a hook builds one for every call."""
 
 
 def _repeated(keys: list[str]) -> str:

@@ -125,11 +125,23 @@ def test_words_become_gestures(dialect: DialectName, said: Any, gesture: dict[st
         ("anthropic", {"action": "wait", "duration": 60}, "0 to 2 seconds, got 60"),
         ("ui-tars", "wait()\n\nwait()", "exactly one call"),
         ("ui-tars", "hotkey(key=str(1))", "text in quotes"),
+        ("arena", {"verb": "click", "x": True, "y": 5}, "x: expected a whole number from 0 to 639 (got True)"),
+        ("arena", {"verb": "click", "x": "5", "y": 5.5}, "x: .*'5'.*y: expected a whole number .*5.5"),
+        ("arena", {"verb": "hotkey", "keys": ["a", "a"]}, "each key once"),
+        ("openai", {"type": "click", "x": "5", "y": True}, "click.x: .*'5'.*click.y: .*True"),
+        ("openai", {"type": "scroll", "x": 5, "y": 6, "scrollY": 300, "scroll_y": 1}, "scroll_y once"),
+        ("anthropic", {"action": "left_click", "coordinate": ["5", 6]}, "coordinate.0: .*'5'"),
+        ("anthropic", {"action": "left_click", "coordinate": "(1_0, 6)"}, "coordinate: .*1_0"),
+        ("anthropic", {"action": "wait", "duration": "1"}, "duration: .*'1'"),
+        ("ui-tars", "click(start_box='(1_0)')", "start_box: expected a place"),
+        ("ui-tars", "click(start_box='(1.2.3)')", "start_box: expected a place"),
+        ("ui-tars", "click(start_box='(1,2)', point='(3,4)')", "start_box: given twice"),
+        ("ui-tars", "click(start_box='(1,2)', start_box='(3,4)')", "start_box: given twice"),
         ("ui-tars", "clack(start_box='(1,2)')", "no verb 'clack'"),
     ],
 )
 def test_refusals_say_why(dialect: DialectName, said: Any, reason: str) -> None:
-    with pytest.raises(InvalidAction, match="(?s)" + reason.replace("(", r"\(")):
+    with pytest.raises(InvalidAction, match="(?s)" + reason.replace("(", r"\(").replace(")", r"\)")):
         speak(dialect, PIXELS).parse(said)
 
 

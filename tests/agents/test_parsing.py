@@ -98,6 +98,30 @@ def test_nonsense_is_refused_with_a_reason(text: str, reason: str) -> None:
     assert reason.lower() in str(caught.value).lower()
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"action": {"turn": "up", "turn": "down"}}', "the key 'turn' stands twice"),
+        ('{"turn": "up", "turn": "up"}', "the key 'turn' stands twice"),
+        ("{'turn': 'up', 'turn': 'down'}", "the key 'turn' stands twice"),
+        ('{"action": "{\\"turn\\": \\"up\\", \\"turn\\": \\"down\\"}"}', "the key 'turn' stands twice"),
+        ('{"turn": "up"} or {"turn": "up", "turn": "down",}', "the key 'turn' stands twice"),
+        ("{'turn': 1_0}", "'1_0' is not a number in JSON"),
+        ("{'turn':\r\n 0x10}", "'0x10' is not a number in JSON"),
+        ("{'turn': 'é', 'speed': .5}", "'.5' is not a number in JSON"),
+        ("{'turn': +1}", "plus sign"),
+    ],
+)
+def test_what_two_readers_could_read_in_two_ways_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableReply) as caught:
+        read_action(text, TURN)
+    assert reason in str(caught.value)
+
+
+def test_an_object_that_says_a_thing_twice_does_no_harm_where_it_is_not_the_answer() -> None:
+    assert read_action('Perhaps {"turn": "up", "turn": "down"}? No: {"turn": "up"}', TURN)[0] == UP
+
+
 def test_several_problems_are_all_told() -> None:
     with pytest.raises(UnreadableReply) as caught:
         read_action('{"action": {"verb": "click", "x": 9999, "y": -1}}', TypedActions(GuiAction))

@@ -1,7 +1,9 @@
 """Action spaces: one pydantic model is schema, parser, help and sampler; junk is refused with reasons."""
 
+import importlib
 import json
-from typing import Annotated, Literal
+import pkgutil
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -9,11 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
+from environments import games
 from environments.actions import GuiAction, NativeActions, TypedActions
 from environments.actions.sampling import sample_schema
 from environments.errors import InvalidAction
+from environments.game import Game
 from environments.games.maze import MazeAction
 from environments.games.snake import SnakeAction
+from environments.robots.object_skills import ObjectSkillAction
+from environments.robots.skills import SkillAction
 
 SPACES = [TypedActions(GuiAction), TypedActions(SnakeAction), TypedActions(MazeAction)]
 
@@ -181,3 +187,151 @@ def test_native_accepts_arrays_of_either_width():
     space = NativeActions(seed=0)
     assert space.contains(space.sample())
     assert space.contains(np.zeros(7)) and space.contains([0] * 7)
+
+
+# -- nothing is turned into what the schema says -----------------------------------------------------------------------
+
+
+def every_model() -> list[type[BaseModel]]:
+    """The actions of every game whose engine is here, of the robots, and the gestures."""
+    for module in pkgutil.iter_modules(games.__path__, "environments.games."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError:
+            continue
+    todo: list[type] = [Game]
+    found: dict[type[BaseModel], None] = dict.fromkeys((GuiAction, SkillAction, ObjectSkillAction))
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        model = getattr(kind, "Action", None)
+        if model is not None:
+            found[model] = None
+    return list(found)
+
+
+ALL = [TypedActions(model) for model in every_model()]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where the scalars of a JSON value stand."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [place for key, item in items for place in places(item, (*at, key))]
+    return [at]
+
+
+def replaced(value: Any, at: tuple[Any, ...], new: Any) -> Any:
+    if not at:
+        return new
+    copied = value.copy()
+    copied[at[0]] = replaced(value[at[0]], at[1:], new)
+    return copied
+
+
+def of_another_type(value: Any) -> list[Any]:
+    """What looks like a scalar and is none of its type."""
+    match value:
+        case bool():
+            return [int(value), float(value), str(value), str(value).lower()]
+        case int():
+            return [str(value), f"{value}.0", f"1_{value}", value + 0.5, bool(value), float("nan"), [value]]
+        case float():
+            return [str(value), "1_0", True, False, float("nan"), float("inf"), [value]]
+        case str():
+            return [5, 5.0, True, value.encode(), [value]]
+        case _:
+            return [0, False, ""]
+
+
+def test_every_game_is_looked_at():
+    assert len(ALL) >= 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**31 - 1))
+def test_a_value_of_another_type_is_refused_with_where_and_what(data, seed):
+    space = data.draw(st.sampled_from(ALL))
+    space.seed(seed)
+    action = space.sample()
+    at = data.draw(st.sampled_from(places(action)))
+    value = action
+    for key in at:
+        value = value[key]
+    other = data.draw(st.sampled_from(of_another_type(value)))
+    with pytest.raises(InvalidAction) as error:
+        space.parse(replaced(action, at, other))
+    named = {str(key) for key in at} | {"action"}
+    assert any(named & set(line.split(":")[0].split(".")) and "(got " in line for line in error.value.problems)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**31 - 1))
+def test_a_valid_action_stays_as_it_is_through_json_and_with_whole_floats(data, seed):
+    space = data.draw(st.sampled_from(ALL))
+    space.seed(seed)
+    action = space.sample()
+    text = json.dumps(action)
+    assert json.dumps(space.parse(json.loads(text))) == text
+    whole = action
+    for at in places(action):
+        value = action
+        for key in at:
+            value = value[key]
+        if type(value) is int:
+            whole = replaced(whole, at, data.draw(st.sampled_from([float(value), np.int64(value), np.float32(value)])))
+    assert json.dumps(space.parse(whole)) == text
+
+
+def test_values_to_choose_from_are_strings():
+    """Pydantic takes True for a literal 1, and 1 for a literal True, in strict mode too: no action has such."""
+
+    def values(node: Any) -> list[Any]:
+        if isinstance(node, dict):
+            own = [*node.get("enum", ()), *([node["const"]] if "const" in node else ())]
+            return own + [value for item in node.values() for value in values(item)]
+        return [value for item in node for value in values(item)] if isinstance(node, list) else []
+
+    for space in ALL:
+        assert all(isinstance(value, str) for value in values(space.schema())), space
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x": True}, "click.x: input should be a valid integer (got True)"),
+        ({"y": "5"}, "click.y: input should be a valid integer (got '5')"),
+        ({"y": "1_0"}, "click.y: input should be a valid integer (got '1_0')"),
+        ({"x": 5.5}, "click.x: input should be a valid integer (got 5.5)"),
+        ({"x": float("nan")}, "click.x: input should be a valid integer (got nan)"),
+        ({"button": "Left"}, "click.button: input should be 'left', 'right' or 'middle' (got 'Left')"),
+        ({"button": " left"}, "click.button: input should be 'left', 'right' or 'middle' (got ' left')"),
+    ],
+)
+def test_a_refusal_names_field_value_and_what_is_expected(change, said):
+    with pytest.raises(InvalidAction) as error:
+        TypedActions(GuiAction).parse({"verb": "click", "x": 1, "y": 2, **change})
+    assert error.value.problems == [said]
+
+
+def test_a_hotkey_names_each_key_once_and_its_samples_do():
+    gui = TypedActions(GuiAction, seed=0)
+    with pytest.raises(InvalidAction, match=r"hotkey.keys: expected each key once, 'ctrl' is named twice"):
+        gui.parse({"verb": "hotkey", "keys": ["ctrl", "a", "ctrl"]})
+    schema = {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2, "maxItems": 2, "uniqueItems": True}
+    rng = np.random.default_rng(0)
+    assert all(sorted(sample_schema(schema, rng)) == ["a", "b"] for _ in range(50))
+    with pytest.raises(ValueError, match="too few different"):
+        sample_schema({**schema, "minItems": 3, "maxItems": 3}, rng)
+
+
+def test_endless_nesting_is_refused():
+    endless: list[Any] = []
+    endless.append(endless)
+    assert not TypedActions(GuiAction).contains({"verb": "move", "x": 1.0, "y": endless})
+
+
+@pytest.mark.parametrize("action", [np.ones(7, bool), [np.bool_(1)] * 7, np.ones(7, complex), np.full(7, "1")])
+def test_native_takes_arrays_of_numbers_only(action):
+    with pytest.raises(InvalidAction, match=r"action\[0\]: expected a number"):
+        NativeActions().parse(action)
