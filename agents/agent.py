@@ -32,6 +32,8 @@ class Briefing:
     """Horizon of this episode where the experiment sets one; None takes the task's own."""
     lesson: str | None = None
     """What an earlier attempt taught, if anything (model text)."""
+    lesson_kind: str = ""
+    """What the lesson rests on, such as `failure-video`; told to instruments alone, and empty for all others."""
     seed: int = 0
     """The player's own chance, derived from the episode's identity; not the world's seed."""
     privileged: ArenaEnv | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -45,6 +45,23 @@ class ExpertAgent(Agent):
         super().replay(observation, decision)
 
 
+HELD_OUT = " (held-out)"
+"""What the kind of a lesson ends in on a seed that it was not learned on."""
+
+LESSON_KINDS = (
+    "plain-retry",
+    "text-log",
+    "failure-video",
+    "tutorial-video",
+    "failure+tutorial",
+    "other-model",
+    "placebo",
+)
+"""What a retry may follow; on held-out seeds with `HELD_OUT` behind it."""
+
+Gain = Annotated[float, Field(ge=-1, le=1)]
+
+
 class CalibratedOptions(BaseModel):
     """How good the test weight is, and how much a lesson improves it."""
 
@@ -52,19 +69,41 @@ class CalibratedOptions(BaseModel):
 
     p: float = Field(0.6, ge=0, le=1, description="probability of the expert's action at each step")
     gain: float = Field(0.3, ge=0, le=1, description="added to p in an attempt that has a lesson")
+    gains: dict[str, Gain] = Field(
+        default_factory=dict,
+        exclude_if=lambda value: not value,
+        description="the same by kind of lesson, such as failure-video: 0.2; kinds that are not named take `gain`",
+    )
 
     @model_validator(mode="after")
     def _is_probability(self) -> Self:
         if self.p + self.gain > 1 + 1e-9:
             raise ValueError(f"p + gain must be at most 1, got {self.p} + {self.gain} = {self.p + self.gain:g}")
+        for kind, gain in self.gains.items():
+            if kind.removesuffix(HELD_OUT) not in LESSON_KINDS:
+                raise ValueError(f"gains: no lesson is of kind {kind!r}; there are {', '.join(LESSON_KINDS)}")
+            if not -1e-9 <= self.p + gain <= 1 + 1e-9:
+                raise ValueError(f"p + gains[{kind!r}] must be in 0 to 1, got {self.p} + {gain} = {self.p + gain:g}")
         return self
+
+    def known(self, kind: str, *, taught: bool) -> float:
+        """What is added to p, for certain, in an attempt.
+
+        Args:
+            kind: of the lesson that the attempt follows; empty for a first attempt.
+            taught: whether it has a lesson.
+        """
+        for name in (kind, kind.removesuffix(HELD_OUT)):
+            if name in self.gains and (taught or name == "plain-retry"):
+                return self.gains[name]
+        return self.gain if taught else 0.0
 
 
 class CalibratedAgent(Agent):
     """Plays the expert's action with a known probability that rises by a known amount after a lesson.
 
     It weighs the arena, not a model: if reflect-and-retry is measured rightly, the measured gain
-    must agree with the one that was set. It does not read the lesson.
+    must agree with the one that was set. It does not read the lesson, only of what kind it is.
     """
 
     name = "calibrated"
@@ -82,7 +121,8 @@ class CalibratedAgent(Agent):
         # The expert is asked in either case, so that it plans the same ahead in play and in replay.
         expert = world(self.briefing).expert_action()
         rng = self.chance()
-        probability = self.options.p + (self.options.gain if self.briefing.lesson else 0.0)
+        gain = self.options.known(self.briefing.lesson_kind, taught=bool(self.briefing.lesson))
+        probability = self.options.p + gain
         followed = bool(rng.random() < probability)
         action = expert if followed else random_action(self.briefing, rng)
         return Decision(action=action, notes={"followed_expert": followed})

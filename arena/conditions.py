@@ -40,7 +40,7 @@ class Condition(BaseModel):
     """For conditions that retry: retries at most; a success stops them."""
     heldout: Annotated[int, Field(ge=0, le=100, exclude_if=lambda value: not value)] = 0
     """For conditions with lessons: held-out seeds on which each trial's best lesson is tried too."""
-    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
+    reflection: ReflectionConfig = ReflectionConfig()
     diagnosis: DiagnosisConfig = Field(default_factory=DiagnosisConfig)
     fault: Fault | None = None
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 import agents
 import environments
 from agents.errors import AgentsError, InvalidOptions
+from arena.conditions import Condition, Label
 from arena.diagnosis import DiagnosisConfig
 from arena.errors import InvalidExperiment, Problem
 from arena.identity import digest
@@ -76,9 +77,6 @@ Video = Literal["every-step", "as-seen"]
 executes chunks looks seldom; see `arena.recorder`."""
 EVERY_STEP: Video = "every-step"
 
-Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-"""What the table calls something: one line of text, without control characters."""
-
 
 class AgentEntry(BaseModel):
     """A player: its name, a label for the table, and its own options."""
@@ -103,43 +101,6 @@ class AgentEntry(BaseModel):
             default = f"{value['name']}:{options['model']}" if "model" in options else value["name"]
             return {"name": value["name"], "label": value.get("label", default), "options": options}
         return value
-
-
-class Condition(BaseModel):
-    """What is done around the attempts: nothing, reflection and a retry, or supervision and rollback."""
-
-    model_config = _Strict
-
-    name: Literal["single", "reflect-and-retry", "diagnose-and-rollback"]
-    label: Label
-    rounds: Annotated[int, Field(ge=1, le=10)] = 1
-    """For `reflect-and-retry`: retries at most; a success stops them."""
-    reflection: ReflectionConfig = Field(default_factory=ReflectionConfig)
-    diagnosis: DiagnosisConfig = Field(default_factory=DiagnosisConfig)
-    fault: Fault | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"name": value}
-        if isinstance(value, dict) and "name" in value:
-            value = {"label": value["name"], **value}
-            if isinstance(value.get("fault"), str):
-                value["fault"] = {"kind": value["fault"]}
-        return value
-
-    @model_validator(mode="after")
-    def _takes_what_it_uses(self) -> Condition:
-        unused = {name for names in _OF_CONDITION.values() for name in names} - _OF_CONDITION.get(self.name, set())
-        given = sorted(self.model_fields_set & unused)
-        if given:
-            raise ValueError(f"condition {self.name!r} takes no {', '.join(given)}")
-        return self
-
-
-_OF_CONDITION = {"reflect-and-retry": {"rounds", "reflection"}, "diagnose-and-rollback": {"diagnosis"}}
-"""Fields that mean something for one kind of condition alone."""
 
 
 class Block(BaseModel):
@@ -310,6 +271,7 @@ _MODELS: dict[Any, type[BaseModel]] = {
     "conditions": Condition,
     "fault": Fault,
     "model": ModelOptions,
+    "writer": ModelOptions,
 }
 
 
@@ -348,6 +310,7 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
     """What the schema cannot know: ids, spaces that tasks offer, agents and their options, rows that would merge."""
     labels_of: dict[str, str] = {}
     rows: dict[tuple[str, ...], str] = {}
+    rollbacks: dict[str, str] = {}
     for number, block in enumerate(experiment.blocks):
         at = "" if flat else f"blocks[{number}]."
         yield from _check_tasks(at, block.tasks)
@@ -375,7 +338,19 @@ def _check(experiment: Experiment, flat: bool) -> Iterator[Problem]:
             if condition.fault is not None:
                 yield from _check_fault(f"{at}conditions[{i}].fault", condition.fault, block)
             yield from _check_world(f"{at}conditions[{i}]", condition, block)
+            yield from _check_writer(f"{at}conditions[{i}]", condition, block)
+        yield from _check_rollbacks(f"{at}conditions", block, rollbacks)
         yield from _check_rows(f"{at}conditions", block, rows)
+
+
+def _check_rollbacks(path: str, block: Block, kinds: dict[str, str]) -> Iterator[Problem]:
+    """A rollback of the whole world and one of the arm alone are never compared under one name, on any task."""
+    for i, condition in enumerate(block.conditions):
+        if condition.name == "diagnose-and-rollback":
+            kind = condition.diagnosis.rollback
+            if kinds.setdefault(condition.label, kind) != kind:
+                told = f"stands for `rollback: {kinds[condition.label]}` already, and here for `rollback: {kind}`"
+                yield Problem(f"{path}[{i}].label", condition.label, f"{told}; give one of them another `label`")
 
 
 def _check_rows(path: str, block: Block, rows: dict[tuple[str, ...], str]) -> Iterator[Problem]:
@@ -392,8 +367,8 @@ def _check_rows(path: str, block: Block, rows: dict[tuple[str, ...], str]) -> It
                     yield Problem(
                         f"{path}[{i}].label",
                         condition.label,
-                        f"{row} is something else in an earlier block (options, limits, clock, judge, video or condition "
-                        "differ); give the agent or the condition another `label`",
+                        f"{row} is something else in an earlier block (options, limits, clock, judge, video or "
+                        "condition differ); give the agent or the condition another `label`",
                     )
                     return
 
@@ -450,11 +425,38 @@ def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Prob
         fixed = [task.id for task in tasks if IRREVERSIBLE in task.tags]
         if fixed:
             yield Problem(f"{path}.name", condition.name, f"{', '.join(fixed)} cannot be rolled back")
-    if condition.name == "reflect-and-retry" and condition.reflection.tutorial is True:
+        yield from _check_physical(f"{path}.diagnosis.rollback", condition, block)
+    if condition.retries and condition.reflection.demonstration is True:
         alone = [task.id for task in tasks if NO_EXPERT in task.tags]
         if alone:
-            told = f"{', '.join(alone)} has no scripted expert to record a tutorial from; set it to false"
+            remedy = "set it to false" if condition.reflection.evidence is None else "give the id of a tutorial"
+            told = f"{', '.join(alone)} has no scripted expert to record a tutorial from; {remedy}"
             yield Problem(f"{path}.reflection.tutorial", True, told)
+
+
+def _check_physical(path: str, condition: Condition, block: Block) -> Iterator[Problem]:
+    """What goes back physically is an arm, and it is sent back by native actions."""
+    if condition.diagnosis.rollback != "physical":
+        return
+    armless = [task.id for task in block.found() if "robot" not in task.tags]
+    if armless:
+        yield Problem(path, "physical", f"{', '.join(armless)} has no arm that could retrace its path; take `sim`")
+    others = [space for space in block.spaces if space != "native"]
+    if others and not armless:
+        told = f"an arm retraces its path by native actions, and this block plays {', '.join(others)}"
+        yield Problem(path, "physical", f"{told}; use `spaces: native`")
+
+
+def _check_writer(path: str, condition: Condition, block: Block) -> Iterator[Problem]:
+    """A model's own lessons under the name of another's would measure nothing."""
+    writer = condition.reflection.writer
+    if not isinstance(writer, ModelOptions):
+        return
+    for entry in block.agents:
+        if str(entry.options.get("model", "")).casefold() == writer.model.casefold():
+            told = f"is the model of agent {entry.label!r}; another model writes the lessons"
+            yield Problem(f"{path}.reflection.writer", writer.model, told)
+            return
 
 
 def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:

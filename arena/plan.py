@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import agents
 import environments
 from arena import diagnosis, reflection
+from arena.conditions import HELD_OUT, Condition
 from arena.errors import InvalidExperiment, Problem
-from arena.experiment import EVERY_STEP, AgentEntry, Block, Condition, Experiment
+from arena.experiment import EVERY_STEP, AgentEntry, Block, Experiment
 from arena.identity import digest, identity
 from arena.judging import JudgeConfig
 from arena.leaderboard import TUTORIAL
@@ -18,7 +20,12 @@ from environments.task import Task
 from storage.models import RunEpisode
 from storage.store import Store
 
-RETRY = "reflect-and-retry"
+FIRST_HELD_OUT = 20_000
+"""Held-out seeds begin here, above the public ones and those of tutorials."""
+_PER_SEED = 100
+"""Held-out seeds kept for each seed that is learned on: as many as a condition may ask for."""
+SINGLE_HELD_OUT = "single" + HELD_OUT
+"""Condition of the first attempts on held-out seeds: what those with a lesson are compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,11 @@ class Attempt:
     def task(self) -> Task:
         """The task, from the register."""
         return environments.get(self.spec["task"])
+
+    @property
+    def lesson_kind(self) -> str:
+        """What kind of lesson the attempt follows, by the name of its condition; empty for a first attempt."""
+        return lesson_kind(self.spec)
 
     def link(self, run_id: str, condition: str, trial: str, *, final: bool) -> RunEpisode:
         """The row that says what a run uses this attempt for."""
@@ -76,7 +88,19 @@ class Recorded:
         return self.episode_id.rpartition("-")[0]
 
 
-Demonstration: TypeAlias = Attempt | Recorded
+@dataclass(frozen=True, slots=True)
+class Filmed:
+    """A demonstration that is a video of somebody's own, added by `arena tutorial add`."""
+
+    tutorial_id: str
+
+    @property
+    def identity(self) -> str:
+        """The tutorial's id, which is a hash of its video."""
+        return self.tutorial_id
+
+
+Demonstration: TypeAlias = Attempt | Recorded | Filmed
 """What a reflection looks at beside the failure."""
 
 
@@ -91,7 +115,7 @@ class Trial:
     @property
     def retries(self) -> list[Condition]:
         """The conditions that may try again."""
-        return [condition for condition in self.conditions if condition.name == RETRY]
+        return [condition for condition in self.conditions if condition.retries]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +131,31 @@ class Plan:
     trials: list[Trial]
     tutorials: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     """By task id and space."""
+    seeds: dict[str, list[int]] = field(default_factory=dict)
+    """By task, all seeds that the experiment plays on it, in order."""
 
     def tutorial(self, attempt: Attempt, condition: Condition) -> Demonstration | None:
-        """The demonstration that a condition's reflection on an attempt looks at, if it wants one."""
-        wanted = condition.reflection.tutorial
+        """The demonstration that a condition's reflection on an attempt looks at, if it wants one.
+
+        For a placebo of another game it is that game's.
+        """
+        if condition.reflection.other_game:
+            return self.tutorials[other_game(attempt.spec["task"])]
+        wanted = condition.reflection.demonstration
         if isinstance(wanted, str):
-            return Recorded(wanted)
+            return Filmed(wanted) if wanted.startswith("t-") else Recorded(wanted)
         return self.tutorials[attempt.spec["task"], attempt.spec["space"]] if wanted else None
+
+    def held_out(self, first: Attempt, condition: Condition) -> list[Attempt]:
+        """First attempts on the held-out seeds of a trial: those with its lesson are compared with them.
+
+        The seeds follow from the place of the trial's own seed among the experiment's: no two trials of a player share
+        one, all players and conditions do, and none is a seed that the experiment plays or shows.
+        """
+        task = first.spec["task"]
+        start = self.seeds[task].index(first.spec["seed"]) * _PER_SEED
+        free = itertools.islice(_free_seeds(task, self.seeds[task]), start, start + condition.heldout)
+        return [replace(first, spec={**first.spec, "seed": seed}) for seed in free]
 
     def check_recorded(self, store: Store) -> None:
         """See that the episodes that reflections are to look at can serve as tutorials.
@@ -127,8 +169,9 @@ class Plan:
             spec = trial.first.spec
             seeds.setdefault(spec["task"], set()).add(spec["seed"])
             for condition in trial.retries:
-                if isinstance(condition.reflection.tutorial, str):
-                    wanted.setdefault(condition.reflection.tutorial, set()).add((spec["task"], spec["space"]))
+                seeds[spec["task"]].update(a.spec["seed"] for a in self.held_out(trial.first, condition))
+                if isinstance(condition.reflection.demonstration, str):
+                    wanted.setdefault(condition.reflection.demonstration, set()).add((spec["task"], spec["space"]))
         problems = [
             Problem("reflection.tutorial", episode_id, message)
             for episode_id, places in wanted.items()
@@ -144,7 +187,7 @@ class Plan:
         ]
         for trial in self.trials:
             first = trial.first
-            rows += [first.link(self.run_id, c.label, first.identity, final=c.name != RETRY) for c in trial.conditions]
+            rows += [first.link(self.run_id, c.label, first.identity, final=not c.retries) for c in trial.conditions]
         return rows
 
 
@@ -159,44 +202,114 @@ def build(experiment: Experiment) -> Plan:
                 trials[attempt.identity] = Trial(first=attempt, conditions=(condition,), judges=block.judge)
             elif condition not in known.conditions:
                 trials[attempt.identity] = replace(known, conditions=(*known.conditions, condition))
-            if condition.name == RETRY and condition.reflection.tutorial is True:
-                place = (attempt.spec["task"], attempt.spec["space"])
-                tutorials.setdefault(place, _tutorial(*place))
+            place = (attempt.spec["task"], attempt.spec["space"])
+            if condition.retries and condition.reflection.other_game:
+                place = other_game(place[0])
+            elif not condition.retries or condition.reflection.demonstration is not True:
+                continue
+            if place not in tutorials:
+                tutorials[place] = _tutorial(*place)
     planned = list(trials.values())
     run_id = _run_id(experiment, planned, tutorials.values())
-    return Plan(run_id=run_id, experiment=experiment, trials=planned, tutorials=tutorials)
+    seeds: dict[str, set[int]] = {}
+    for trial in planned:
+        seeds.setdefault(trial.first.spec["task"], set()).add(trial.first.spec["seed"])
+    ordered = {task: sorted(found) for task, found in seeds.items()}
+    return Plan(run_id=run_id, experiment=experiment, trials=planned, tutorials=tutorials, seeds=ordered)
 
 
 def _run_id(experiment: Experiment, trials: list[Trial], tutorials: Iterable[Attempt]) -> str:
-    conditions = {condition.label: condition for trial in trials for condition in trial.retries}
+    lessons: dict[tuple[str, str], str] = {}
+    for trial in trials:
+        for condition in trial.retries:
+            config = lessons_of(trial.first, condition)
+            # The same reflector for all players counts once.
+            whose = "" if config is condition.reflection else trial.first.agent.label
+            lessons[condition.label, whose] = digest(reflection.fingerprint(config))
     asked = [
         *(trial.first.identity for trial in trials),
         *(tutorial.identity for tutorial in tutorials),
-        *(digest(reflection.build(condition.reflection).fingerprint()) for condition in conditions.values()),
+        *lessons.values(),
     ]
     return f"{experiment.name}-{digest([experiment.model_dump(mode='json'), asked], 10)}"
 
 
-def retry(previous: Attempt, condition: Condition, tutorial: Demonstration | None) -> Attempt:
+def lessons_of(attempt: Attempt, condition: Condition) -> reflection.ReflectionConfig:
+    """Who reflects on an attempt, and how: a condition may leave that to the player's own model."""
+    return condition.reflection.of(attempt.agent.name, attempt.agent.options)
+
+
+def retry(
+    previous: Attempt,
+    condition: Condition,
+    tutorial: Demonstration | None,
+    *,
+    number: int | None = None,
+    tried: Sequence[Attempt] = (),
+) -> Attempt:
     """The attempt that follows a failed one.
 
     Its identity is known before its lesson is: a lesson is a consequence of the attempt it looks at,
     of the tutorial, and of the reflector.
+
+    Args:
+        previous: The attempt that the lesson is drawn from.
+        condition: Says who reflects.
+        tutorial: What is looked at beside it.
+        number: Which retry it is, from 1; None for the one after `previous`.
+        tried: Retries after `previous` that did worse: the next lesson is told of theirs.
     """
+    config = lessons_of(previous, condition)
     spec = dict(previous.spec)
     spec["retry"] = {
         "of": previous.identity,
-        "round": previous.round + 1,
-        "reflection": reflection.build(condition.reflection).fingerprint(),
+        "round": number or previous.round + 1,
+        "reflection": reflection.fingerprint(config),
         "tutorial": tutorial.identity if tutorial else None,
     }
-    return Attempt(
-        spec=spec,
-        agent=previous.agent,
-        instrument=previous.instrument,
-        condition=previous.condition,
-        round=previous.round + 1,
-    )
+    if config.evidence is not None:
+        spec["retry"] |= {"kind": config.kind, "tried": [attempt.identity for attempt in tried]}
+    return replace(previous, spec=spec, round=spec["retry"]["round"], parent=None, lesson_id=None, lesson=None)
+
+
+def transfer(learned: Attempt, held_out: Attempt) -> Attempt:
+    """The attempt on a held-out seed with the lesson of an attempt on another seed.
+
+    Args:
+        learned: A retry, which was played with the lesson.
+        held_out: The first attempt on the held-out seed.
+    """
+    spec = {**held_out.spec, "retry": {**learned.spec["retry"], "learned_on": learned.spec["seed"]}}
+    return replace(learned, spec=spec, parent=None)
+
+
+def lesson_kind(spec: dict[str, Any]) -> str:
+    """What kind of lesson an attempt of this specification follows; empty for a first attempt.
+
+    It is the name of a condition, such as `failure-video`, with `(held-out)` behind it on a seed that the lesson was
+    not learned on.
+    """
+    told = spec["retry"]
+    if told is None:
+        return ""
+    kind = str(told.get("kind") or ("failure+tutorial" if told["tutorial"] else "failure-video"))
+    return kind + HELD_OUT if "learned_on" in told else kind
+
+
+def other_game(task_id: str) -> tuple[str, str]:
+    """Task and space of the game whose tutorial is a placebo for a task: the next of our own games by name.
+
+    It does not depend on the experiment, so that the retry's identity does not either. Pictures are the same behind all
+    spaces; the semantic one needs no display.
+    """
+    games = sorted(task.id for task in environments.match("games/*") if task.id != task_id)
+    following = next((name for name in games if name > task_id), games[0])
+    return following, "semantic"
+
+
+def _free_seeds(task_id: str, used: Iterable[int]) -> Iterator[int]:
+    taken = {*used, environments.get(task_id).tutorial_seed}
+    return (seed for seed in itertools.count(FIRST_HELD_OUT) if seed not in taken)
 
 
 def _unfit_tutorial(store: Store, episode_id: str, places: set[tuple[str, str]], seeds: dict[str, set[int]]) -> str:
@@ -204,6 +317,8 @@ def _unfit_tutorial(store: Store, episode_id: str, places: set[tuple[str, str]],
 
     `seeds` are those that the experiment plays, by task.
     """
+    if episode_id.startswith("t-"):
+        return _unfit_video(store, episode_id, places)
     found = store.episodes(id=episode_id)
     if not found:
         return "there is no such episode in this database; `arena view` lists those that are"
@@ -218,6 +333,17 @@ def _unfit_tutorial(store: Store, episode_id: str, places: set[tuple[str, str]],
         return "it has no video"
     if episode.seed in seeds[episode.task_id]:
         return f"its seed {episode.seed} is one of the experiment's own, so it would give the answer away"
+    return ""
+
+
+def _unfit_video(store: Store, tutorial_id: str, places: set[tuple[str, str]]) -> str:
+    found = store.tutorial(tutorial_id)
+    if found is None:
+        return "there is no such tutorial in this database; `arena tutorial list` lists those that are"
+    other = {place for place in places if found.task_id != place[0] or found.space not in ("", place[1])}
+    if other:
+        names = ", ".join(sorted(" ".join(place) for place in other))
+        return f"it shows {found.task_id} {found.space}".rstrip() + f", and is to be the tutorial of {names}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Fetches what a reflection or a judge looks at from what was recorded, and writes verdicts down."""
+"""Fetches what a judge looks at from what was recorded, and writes verdicts down; reads recorded videos."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from arena import judging
 from arena.identity import digest
 from arena.judging import JudgeConfig, JudgeEvidence, TruthEvidence, VideoEvidence
 from arena.recorder import record_calls
-from arena.reflection import Evidence, ReflectionConfig, choose_frames
 from environments.env import Frame
-from environments.task import ActionSpace, Task
+from environments.task import Task
 from storage.errors import ArtifactMissing
-from storage.models import Episode
+from storage.models import Episode, Tutorial
 from storage.store import Store
 from storage.video import read_frames
 
@@ -41,35 +40,30 @@ class EpisodeFrames:
             return []
         if self._episode.video is None:
             raise ArtifactMissing(f"episode {self._episode.id} has no video")
-        path = self._store.artifacts.path(self._episode.video)
-        if path is not None:
-            return read_frames(path, indices)
-        with self._store.artifacts.open(self._episode.video) as file:
-            return read_frames(file, indices)
+        return _frames(self._store, self._episode.video, indices)
 
 
-def reflection_evidence(
-    store: Store, task: Task, episode: Episode, tutorial: Episode | None, config: ReflectionConfig
-) -> Evidence:
-    """A failed attempt and the expert's tutorial, with the frames that the configuration asks for."""
-    failure = EpisodeFrames(store, episode)
-    expert = EpisodeFrames(store, tutorial) if tutorial else None
-    of_failure, of_tutorial = choose_frames(config, len(failure), len(expert) if expert else 0, failure)
-    reached = {truth.milestone_id for truth in store.truths(episode.id)}
-    return Evidence(
-        task=task,
-        space=ActionSpace(episode.space),
-        episode=episode,
-        steps=store.steps(episode.id),
-        reached=[milestone.id for milestone in task.milestones if milestone.id in reached],
-        missed=[milestone.id for milestone in task.milestones if milestone.id not in reached],
-        failure_frames=failure(of_failure),
-        failure_indices=of_failure,
-        tutorial_steps=store.steps(tutorial.id) if tutorial else (),
-        tutorial_frames=expert(of_tutorial) if expert else (),
-        tutorial_indices=of_tutorial,
-        tutorial_episode_id=tutorial.id if tutorial else None,
-    )
+class Film:
+    """Random access to the frames of a person's own tutorial video."""
+
+    def __init__(self, store: Store, tutorial: Tutorial) -> None:
+        self._store = store
+        self._tutorial = tutorial
+
+    def __len__(self) -> int:
+        return int(self._tutorial.video_info.get("n_frames", 0))
+
+    def __call__(self, indices: Sequence[int]) -> list[Frame]:
+        """Frames by index, each (H, W, 3) uint8."""
+        return _frames(self._store, self._tutorial.video, indices) if indices else []
+
+
+def _frames(store: Store, sha256: str, indices: Sequence[int]) -> list[Frame]:
+    path = store.artifacts.path(sha256)
+    if path is not None:
+        return read_frames(path, indices)
+    with store.artifacts.open(sha256) as file:
+        return read_frames(file, indices)
 
 
 def judge_evidence(store: Store, task: Task, episode: Episode, config: JudgeConfig) -> JudgeEvidence:

@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -16,11 +16,13 @@ from typing import Any, Protocol
 
 from arena import plan
 from arena.cluster import play_on_ray
-from arena.experiment import Condition, Experiment
+from arena.conditions import Condition
+from arena.experiment import Experiment
 from arena.judging import JudgeConfig
 from arena.location import Location
 from arena.plan import Attempt, Plan, Trial
 from arena.review import is_judged
+from arena.rounds import Rounds
 from arena.trial import is_done
 from arena.workers import Job, Progress, play_trials
 from storage.errors import RunBusy, StorageError
@@ -164,23 +166,43 @@ def _trial_done(store: Store, wanted: Plan, finals: Finals, trial: Trial, episod
     if not is_done(episode) or not _judged(store, trial.judges, episode):
         return False
     return all(
-        finals[condition.label, trial.first.identity] == {_reported(store, wanted, trial, condition, episode)}
+        finals[label, name] == {identity}
         for condition in trial.retries
+        for label, name, identity in _reported(store, wanted, trial, condition, episode)
     )
 
 
-def _reported(store: Store, wanted: Plan, trial: Trial, condition: Condition, episode: Episode | None) -> str | None:
-    """The identity of the round that a condition reports, or None while its chain is not at its end."""
-    attempt = trial.first
-    tutorial = wanted.tutorial(attempt, condition)
-    for _ in range(condition.rounds):
-        if episode is None or episode.success or not episode.scored:
-            break
-        attempt = plan.retry(attempt, condition, tutorial)
-        episode = store.latest_tries([attempt.identity]).get(attempt.identity)
-        if not is_done(episode) or not _judged(store, trial.judges, episode):
-            return None
-    return attempt.identity
+def _reported(
+    store: Store, wanted: Plan, trial: Trial, condition: Condition, episode: Episode | None
+) -> Iterator[tuple[str, str, str | None]]:
+    """What a condition reports of a trial: label, name of the trial, and the identity of the round.
+
+    One of the trial itself, and one for each held-out seed on which its lesson is tried. The identity is None while
+    that round, or one before it, is not at its end.
+    """
+
+    def ended(attempt: Attempt) -> Episode | None:
+        found = store.latest_tries([attempt.identity]).get(attempt.identity)
+        return found if is_done(found) and _judged(store, trial.judges, found) else None
+
+    if episode is None:
+        return
+    rounds = Rounds.begin(trial.first, condition, wanted.tutorial(trial.first, condition), episode)
+    while not rounds.over:
+        attempt = rounds.following()
+        played = ended(attempt)
+        if played is None:
+            yield condition.label, trial.first.identity, None
+            return
+        rounds.played(attempt, played)
+    yield condition.label, trial.first.identity, rounds.attempts[-1].identity
+    learned = rounds.learned()
+    if learned is None:
+        return
+    for before in wanted.held_out(trial.first, condition):
+        after = plan.transfer(learned, before)
+        whole = ended(before) is not None and ended(after) is not None
+        yield condition.held_out_label, before.identity, after.identity if whole else None
 
 
 def _judged(store: Store, judges: Sequence[JudgeConfig], episode: Episode | None) -> bool:

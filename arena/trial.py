@@ -10,21 +10,21 @@ from pathlib import Path
 import agents
 import environments
 from agents.agent import Agent
-from agents.errors import ProviderError
-from arena import diagnosis, reflection
+from arena import diagnosis
+from arena.conditions import Condition
 from arena.errors import NotReproduced
-from arena.experiment import Condition
 from arena.identity import digest
 from arena.judging import JudgeConfig
+from arena.lessons import Beside, lesson_of
 from arena.outcomes import Outcome
-from arena.plan import Attempt, Demonstration, Plan, Trial, retry
+from arena.plan import SINGLE_HELD_OUT, Attempt, Demonstration, Filmed, Plan, Trial, transfer
 from arena.play import Play
-from arena.recorder import Recorder, record_calls
-from arena.reflection import Reflector
-from arena.review import is_judged, judge_episode, reflection_evidence
+from arena.recorder import Recorder
+from arena.review import is_judged, judge_episode
+from arena.rounds import Rounds
 from environments.env import ArenaEnv
 from environments.errors import InfrastructureError, PersonTookOver
-from storage.models import Episode, Lesson
+from storage.models import Episode, RunEpisode
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -150,90 +150,73 @@ class TrialRunner:
         return self._agent[1]
 
     def _retry(self, trial: Trial, condition: Condition, episode: Episode, on_episode: OnEpisode) -> None:
-        """Reflect and try again until a success, the last round, or an ending that is no score."""
-        previous, links = trial.first, [trial.first]
-        tutorial = self._plan.tutorial(previous, condition)
+        """Reflect and try again until a success, the last round, or an ending that is no score; then transfer."""
+        rounds = Rounds.begin(trial.first, condition, self._plan.tutorial(trial.first, condition), episode)
         reported = True
-        for _ in range(condition.rounds):
-            if episode.success or not episode.scored:
-                break
-            lesson = self._reflect(previous, episode, condition, tutorial)
-            if lesson is None:  # no result yet, and above all no gain of zero: the next start reflects again
+        while not rounds.over:
+            following = self._with_lesson(rounds)
+            if following is None:  # no result yet, and above all no gain of zero: the next start reflects again
                 reported = False
                 break
-            following = replace(
-                retry(previous, condition, tutorial), parent=episode.id, lesson_id=lesson.id, lesson=lesson.text or None
-            )
-            links.append(following)
-            episode = self.attempt(following, trial.judges, on_episode)
-            previous = following
-        last = len(links) - 1
-        self._store.link(
-            [
-                link.link(self._plan.run_id, condition.label, trial.first.identity, final=reported and position == last)
-                for position, link in enumerate(links)
-            ]
-        )
+            rounds.played(following, self.attempt(following, trial.judges, on_episode))
+        run_id, label = self._plan.run_id, condition.label
+        last = len(rounds.attempts) - 1
+        links = [
+            attempt.link(run_id, label, trial.first.identity, final=reported and place == last)
+            for place, attempt in enumerate(rounds.attempts)
+        ]
+        learned = rounds.learned()
+        if reported and learned is not None and is_done(rounds.episodes[-1]):
+            for before in self._plan.held_out(trial.first, condition):
+                links += self._transfer(before, learned, condition, trial.judges, on_episode)
+        self._store.link(links)
 
-    def _reflect(
-        self, attempt: Attempt, episode: Episode, condition: Condition, tutorial: Demonstration | None
-    ) -> Lesson | None:
-        """The lesson of a failed attempt; made once, then found.
+    def _transfer(
+        self,
+        before: Attempt,
+        learned: Attempt,
+        condition: Condition,
+        judges: Sequence[JudgeConfig],
+        on_episode: OnEpisode,
+    ) -> list[RunEpisode]:
+        """Play a held-out seed without a lesson and with it; the rows that say so, a trial of their own."""
+        baseline = self.attempt(before, judges, on_episode)
+        after = replace(transfer(learned, before), parent=baseline.id)
+        self.attempt(after, judges, on_episode)
+        run_id, label, name = self._plan.run_id, condition.held_out_label, before.identity
+        return [
+            before.link(run_id, SINGLE_HELD_OUT, name, final=True),
+            before.link(run_id, label, name, final=False),
+            after.link(run_id, label, name, final=True),
+        ]
+
+    def _with_lesson(self, rounds: Rounds) -> Attempt | None:
+        """The next attempt with its lesson, if its condition gives one.
 
         None if the model's side failed, or if there is no expert episode though one is to be looked at: the retry's
         identity names that expert.
         """
-        expert = self._latest(tutorial) if tutorial else None
-        if tutorial is not None and not is_done(expert):
+        following, parent = rounds.following(), rounds.episodes[rounds.best]
+        if rounds.condition.reflection.evidence == "none":
+            return replace(following, parent=parent.id)
+        beside = self._beside(rounds.demonstration)
+        if beside is None:
             log.warning(
                 "%s: no lesson: the expert's episode %s is not done; start the command again to play it and to retry",
-                episode.id,
-                tutorial.identity,
+                parent.id,
+                rounds.demonstration.identity if rounds.demonstration else "",
             )
             return None
-        reflector = reflection.build(condition.reflection)
-        fingerprint = digest(reflector.fingerprint())
-        lesson_id = f"l-{digest([episode.id, fingerprint, expert.id if expert else None])}"
-        known = self._lesson(episode, lesson_id)
-        if known is not None:
-            return known
-        with self._store.episode_lock(attempt.identity):  # another run may reflect on the same episode
-            return self._lesson(episode, lesson_id) or self._make_lesson(
-                attempt, episode, expert, condition, reflector, lesson_id
-            )
-
-    def _lesson(self, episode: Episode, lesson_id: str) -> Lesson | None:
-        return next((lesson for lesson in self._store.lessons(episode.id) if lesson.id == lesson_id), None)
-
-    def _make_lesson(
-        self,
-        attempt: Attempt,
-        episode: Episode,
-        expert: Episode | None,
-        condition: Condition,
-        reflector: Reflector,
-        lesson_id: str,
-    ) -> Lesson | None:
-        evidence = reflection_evidence(self._store, attempt.task, episode, expert, condition.reflection)
-        try:
-            result = reflector.reflect(evidence)
-        except ProviderError as error:
-            record_calls(self._store, error.calls, episode.id)
-            log.warning("%s: no lesson: %s: %s", episode.id, type(error).__name__, error)
+        lesson = lesson_of(self._store, rounds, beside)
+        if lesson is None:
             return None
-        lesson = Lesson(
-            id=lesson_id,
-            episode_id=episode.id,
-            tutorial_id=expert.id if expert else None,
-            reflector=reflector.name,
-            fingerprint=digest(reflector.fingerprint()),
-            text=result.text,
-            frames={"failure": list(evidence.failure_indices), "tutorial": list(evidence.tutorial_indices)},
-            call_id=result.calls[-1].id if result.calls else None,
-        )
-        record_calls(self._store, result.calls, episode.id, lesson)
-        if result.status != "ok":
-            log.warning(
-                "%s: retried without a lesson, the answer was %s: %s", episode.id, result.status, result.problem
-            )
-        return lesson
+        return replace(following, parent=parent.id, lesson_id=lesson.id, lesson=lesson.text or None)
+
+    def _beside(self, wanted: Demonstration | None) -> Beside | None:
+        """What a reflection looks at beside the attempt; None if it is not there yet."""
+        if wanted is None:
+            return Beside()
+        if isinstance(wanted, Filmed):
+            return Beside(film=self._store.tutorial(wanted.tutorial_id))
+        expert = self._latest(wanted)
+        return Beside(expert) if is_done(expert) else None

@@ -50,14 +50,14 @@ class ReflectionConfig(BaseModel):
     """Whether the expert's tutorial is shown; or what is shown in its place: the id of a won episode, such as a
     person's, or of a video that was added by `arena tutorial add`."""
     max_words: Annotated[int, Field(ge=20, le=1000)] = 200
-    evidence: EvidenceKind | None = Field(None, exclude_if=_absent)
+    evidence: EvidenceKind | None = Field(default=None, exclude_if=_absent)
     """What the pictures show, on the matched budget. None is the older form of `reflect-and-retry`: failure and
     tutorial with both their logs, and as many pictures as there are, up to `frames`."""
     stages: Annotated[Literal[1, 2], Field(exclude_if=_absent)] = 1
     """1: causes and lesson in one answer; 2: first the causes, then the lesson, with the pictures shown twice."""
     placebo: Annotated[Literal["shuffled", "other-game"], Field(exclude_if=_absent)] = "shuffled"
     """For `evidence: placebo`: the attempt's own frames in a wrong order, or frames of another game."""
-    writer: ModelOptions | Literal["rules"] | None = Field(None, exclude_if=_absent)
+    writer: ModelOptions | Literal["rules"] | None = Field(default=None, exclude_if=_absent)
     """Who writes the lessons in the player's place: another model than the player's."""
     model: ModelOptions | None = None
     """For `vlm`: the model, by name or with its options."""
