@@ -2,7 +2,9 @@
 
 ArenaError
 ├── CannotRecord        results can no longer be written: a full disk, a database that is gone
+├── InexactRollback     a task does not go back exactly on this machine (also an InfrastructureError)
 ├── InvalidExperiment   an experiment file with problems; `problems` lists all of them
+├── NotEnoughData       a run holds too little for what is asked of it
 ├── NotReproduced       a stored episode does not replay as it was recorded
 ├── UnknownRun          no such run or episode
 └── WorkersDied         one worker process after another died, and no trial came to its end
@@ -11,6 +13,8 @@ ArenaError
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from environments.errors import InfrastructureError
 
 
 class Problem(NamedTuple):
@@ -41,6 +45,14 @@ class InvalidExperiment(ArenaError, ValueError):
         self.problems = problems
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
         super().__init__("\n".join([f"{source}: {count}", *(f"  {problem}" for problem in problems)]))
+
+
+class NotEnoughData(ArenaError, ValueError):
+    """The run has too few results, or none of the kind that is needed."""
+
+
+class InexactRollback(ArenaError, InfrastructureError):
+    """A task does not go back exactly on this machine: nothing that rests on it can be scored."""
 
 
 class NotReproduced(ArenaError, RuntimeError):

@@ -37,6 +37,11 @@ class Location:
         artifacts = artifacts or os.environ.get("ARENA_ARTIFACTS") or str(folder / "artifacts")
         return cls(database, artifacts, scratch)
 
+    @property
+    def rollback_checks(self) -> Path:
+        """Local folder beside the database: which tasks have been found to go back exactly, see `rollback_check`."""
+        return self.scratch.with_suffix(".rollback")
+
     def open(self, *, migrate: bool = True) -> Store:
         """Open the store.
 
