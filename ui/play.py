@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import secrets
 import threading
 from pathlib import Path
@@ -23,6 +24,7 @@ from arena.human import HumanSession, Occupied, View, playable
 from arena.human_input import keys
 from environments.env import Frame
 from environments.errors import EnvironmentsError, InfrastructureError, InvalidAction
+from environments.robots.libero.conventions import SUITES
 from environments.task import CATEGORIES, TIERS, Task
 from storage.models import Episode
 from storage.store import Store
@@ -33,6 +35,7 @@ POLL_S: Final = 2.0
 _JPEG_QUALITY: Final = 90
 ROBOTS: Final = "robots"
 """The group of tasks that are no games: robots have categories of their own."""
+_LIBERO: Final = tuple(f"libero/{suite}" for suite in SUITES)
 _STRICT: Final = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -188,13 +191,19 @@ def create_router(desk: PlayDesk) -> APIRouter:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """What people can play, by category in the taxonomy's order, then from easy to hard; robots at the end."""
-    groups: dict[str, list[Task]] = {category: [] for category in (*CATEGORIES, ROBOTS)}
+    """What people can play, by category in the taxonomy's order, then from easy to hard; robots at the end.
+
+    A suite of a benchmark (`libero/spatial/...`) is a group of its own, and folded: most of the tasks are in these.
+    """
+    groups: dict[str, list[Task]] = {category: [] for category in (*CATEGORIES, ROBOTS, *_LIBERO)}
     for task in filter(playable, environments.tasks()):
-        groups[task.category if task.category in CATEGORIES else ROBOTS].append(task)
+        suite = task.id.rpartition("/")[0]
+        group = task.category if task.category in CATEGORIES else suite if "/" in suite else ROBOTS
+        groups.setdefault(group, []).append(task)
     return [
         {
             "category": category,
+            "folded": "/" in category,
             "tasks": [
                 {
                     "id": task.id,
@@ -203,7 +212,7 @@ def catalogue() -> list[dict[str, Any]]:
                     "tier": task.tier,
                     "tutorial_seed": task.tutorial_seed,
                 }
-                for task in sorted(tasks, key=lambda task: (_rank(task.tier), task.title))
+                for task in sorted(tasks, key=lambda task: (_rank(task.tier), _natural(task.title)))
             ],
         }
         for category, tasks in groups.items()
@@ -213,6 +222,11 @@ def catalogue() -> list[dict[str, Any]]:
 
 def _rank(tier: str) -> int:
     return TIERS.index(tier) if tier in TIERS else len(TIERS)
+
+
+def _natural(title: str) -> list[tuple[int, str]]:
+    """A key that sorts task 2 before task 10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", title)]
 
 
 def describe(session: HumanSession, view: View) -> dict[str, Any]:

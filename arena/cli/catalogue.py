@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 import agents
 import environments
@@ -48,10 +49,11 @@ def list_tasks(
             ]
         )
         return
-    table = listing("task", "category", "tier", "spaces", "steps", whole=("task", "tier", "steps"))
-    for task in found:
-        table.add_row(task.id, task.category, task.tier, ", ".join(task.spaces), str(task.max_steps))
-    console.print(table)
+    rows = _folded(found)
+    console.print(_table(rows))
+    if folded := next((shown for shown, task in rows if shown != task.id), None):
+        suite = folded.partition(" ")[0]
+        console.print(f"\n{suite} is a suite; `arena tasks '{suite}'` lists its tasks.", style="dim", highlight=False)
     if len(found) > 1:
         console.print(_counted(found), style="dim", highlight=False)
     if any(task.id.startswith("libero/") for task in found):
@@ -63,6 +65,36 @@ def list_tasks(
         for milestone in found[0].milestones:
             milestones.add_row(milestone.id, milestone.text)
         console.print(milestones)
+
+
+def _table(rows: Sequence[tuple[str, Task]]) -> Table:
+    """The tasks in rows; those of one suite, which differ in their instruction alone, with that instead of the rest."""
+    suites = {task.id.rpartition("/")[0] for _, task in rows}
+    if len(rows) > 1 and len(suites) == 1 and "/" in suites.pop():
+        table = listing("task", "goal", "steps", whole=("task", "steps"))
+        for shown, task in rows:
+            table.add_row(shown, plain(task.goal), str(task.max_steps))
+        return table
+    table = listing("task", "category", "tier", "spaces", "steps", whole=("task", "tier", "steps"))
+    for shown, task in rows:
+        table.add_row(shown, task.category, task.tier, ", ".join(task.spaces), str(task.max_steps))
+    return table
+
+
+def _folded(tasks: Sequence[Task]) -> list[tuple[str, Task]]:
+    """What stands in each row, and the task that it tells of: one row for a suite, unless nothing else was asked for.
+
+    A suite's tasks have ids of three parts, as `libero/goal/3-v1`.
+    """
+    suites = [task.id.rpartition("/")[0] for task in tasks]
+    if len(set(suites)) == 1:
+        return [(task.id, task) for task in tasks]
+    counts = Counter(suites)
+    rows: dict[str, tuple[str, Task]] = {}
+    for suite, task in zip(suites, tasks, strict=True):
+        folded = "/" in suite and counts[suite] > 1
+        rows.setdefault(suite if folded else task.id, (f"{suite}/* ({counts[suite]})" if folded else task.id, task))
+    return list(rows.values())
 
 
 def _counted(tasks: Sequence[Task]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import update
 
+import environments
 from arena import plan
 from arena.cli import app
 from arena.cli.common import plain
@@ -208,6 +209,8 @@ def test_tasks_lists_ids_that_match(arena: Command) -> None:
     assert all(task["id"].startswith("games/") for task in found)
     table = arena("tasks").out
     assert "tabletop/pick-place-bowl-v1" in table.replace("\n", "") and "games/maze-v1" in table
+    assert "libero/spatial/* (10)" in table and "libero/spatial/3-v1" not in table, "suites are folded"
+    assert len(arena("tasks", "--json").json) == len(environments.tasks())
     near_miss = arena("tasks", "games/maze-v7")
     assert near_miss.code == 2 and "games/maze-v1" in near_miss.err
 
@@ -216,7 +219,7 @@ def test_tasks_says_why_libero_cannot_be_played(arena: Command, monkeypatch: pyt
     """They are listed all the same, with the cure below."""
     monkeypatch.setenv("ARENA_LIBERO_ASSETS", "/nowhere")
     result = arena("tasks", "libero/goal/*")
-    assert "libero/goal/9-v1" in result.out
+    assert "libero/goal/9-v1" in result.out and "put the wine bottle on the rack" in " ".join(result.out.split())
     told = " ".join(result.out.split())
     assert "cannot be played here" in told and "ARENA_LIBERO_ASSETS names /nowhere" in told
 

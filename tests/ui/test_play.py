@@ -446,11 +446,20 @@ class TestDoor:
 
     def test_offers_the_games_by_category_and_then_the_robots(self, client: TestClient) -> None:
         groups = client.get("/api/play").json()["groups"]
-        robots = groups[-1]
-        assert robots["category"] == "robots"
-        assert {task["id"].partition("/")[0] for task in robots["tasks"]} <= {"tabletop", "libero"}
-        games = [task["id"] for group in groups[:-1] for task in group["tasks"]]
+        at = [group["category"] for group in groups].index("robots")
+        assert {task["id"].partition("/")[0] for task in groups[at]["tasks"]} <= {"tabletop"}
+        games = [task["id"] for group in groups[:at] for task in group["tasks"]]
         assert MAZE in games and all(game.startswith("games/") for game in games)
+        assert not any(group["folded"] for group in groups[: at + 1])
+
+    def test_folds_the_suites_of_libero_and_puts_task_2_before_task_10(self, client: TestClient) -> None:
+        suites = [group for group in client.get("/api/play").json()["groups"] if group["folded"]]
+        assert [suite["category"] for suite in suites] == [
+            f"libero/{name}" for name in ("spatial", "object", "goal", "10", "90")
+        ]
+        for suite in suites:
+            ids = [task["id"] for task in suite["tasks"]]
+            assert ids == [f"{suite['category']}/{number}-v1" for number in range(len(ids))]
 
     def test_the_short_address_leads_to_the_page(self, client: TestClient) -> None:
         answer = client.get("/play?task=games/maze-v1&seed=4&x=//evil.invalid", follow_redirects=False)

@@ -19,6 +19,8 @@ const CATEGORIES = {
   "non-real-time-nonlinear": "Many ways, no hurry", "real-time-linear": "Against the clock, one way",
   "real-time-nonlinear": "Against the clock, many ways",
   robots: "Drive a robot arm",
+  "libero/spatial": "LIBERO Spatial", "libero/object": "LIBERO Object", "libero/goal": "LIBERO Goal",
+  "libero/10": "LIBERO 10: two things to do", "libero/90": "LIBERO 90",
 };
 
 async function post(path, body = {}) {
@@ -171,7 +173,11 @@ function chooser(offer) {
   return [
     h("div", { class: "bar" }, h("h1", {}, "Play a game")),
     h("p", { class: "legend" }, "What you play is recorded as an episode of its own in the run “human”: a baseline beside the agents, and a tutorial for them if you win."),
-    offer.groups.map((group) => h("section", { class: "category" }, h("h2", {}, CATEGORIES[group.category] ?? group.category), h("ul", {}, group.tasks.map(card)))),
+    offer.groups.map((group) => {
+      const title = h("h2", {}, CATEGORIES[group.category] ?? group.category), tasks = h("ul", {}, group.tasks.map(card));
+      if (!group.folded) return h("section", { class: "category" }, title, tasks);
+      return h("details", { class: "category" }, h("summary", {}, title, ` ${group.tasks.length} tasks`), tasks);
+    }),
   ];
 }
 
