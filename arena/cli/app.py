@@ -16,7 +16,20 @@ from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
 from agents.errors import AgentsError
-from arena.cli import catalogue, certify, demo, doctor, judging, play, profile, results, running, serve_policy
+from arena.cli import (
+    catalogue,
+    certify,
+    demo,
+    doctor,
+    judging,
+    milestones,
+    play,
+    power,
+    profile,
+    results,
+    running,
+    serve_policy,
+)
 from arena.cli.common import errors, plain
 from arena.errors import ArenaError
 from environments.errors import EnvironmentsError
@@ -55,7 +68,20 @@ def _root(
     )
 
 
-for _group in (demo, running, play, results, judging, catalogue, certify, profile, serve_policy, doctor):
+for _group in (
+    demo,
+    running,
+    play,
+    results,
+    power,
+    judging,
+    milestones,
+    catalogue,
+    certify,
+    profile,
+    serve_policy,
+    doctor,
+):
     _group.add_to(app)
 
 

@@ -10,13 +10,13 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from arena.cli.board import leaderboard_tables
 from arena.cli.common import (
     Artifacts,
     AsJson,
     Database,
     console,
     errors,
-    leaderboard_table,
     listing,
     location,
     plain,
@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
     """Register the commands of this file."""
     app.command("runs")(list_runs)
     app.command("leaderboard")(show_leaderboard)
-    app.command("show")(show_episode)
+    app.command("show")(show)
     app.command("verify")(verify_episodes)
 
 
@@ -67,16 +67,28 @@ def show_leaderboard(
     if as_json:
         print_json(board.to_json())
     else:
-        console.print(leaderboard_table(board))
+        console.print(leaderboard_tables(board))
 
 
-def show_episode(
-    episode: Annotated[str, typer.Argument(help="Episode id, or its beginning.", show_default=False)],
+def show(
+    record: Annotated[str, typer.Argument(help="Run or episode id, or its beginning.", show_default=False)],
     database: Database = None,
     artifacts: Artifacts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one episode: its outcome, milestones, diagnoses, and every step."""
+    """Show a run (its tables and comparisons), or an episode: its outcome, milestones, diagnoses, and every step."""
+    with location(database, artifacts).open() as store:
+        try:
+            run_id = store.run(record).id
+        except UnknownRow:
+            run_id = ""
+    if run_id:
+        show_leaderboard(run_id, database, artifacts, as_json)
+    else:
+        _show_episode(record, database, artifacts, as_json)
+
+
+def _show_episode(episode: str, database: str | None, artifacts: str | None, as_json: bool) -> None:
     with location(database, artifacts).open() as store:
         row = store.episode(episode)
         parts: dict[str, list[Any]] = {

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from arena import experiments, plan, run
+from arena.cli.board import leaderboard_tables
 from arena.cli.common import (
     Artifacts,
     AsJson,
     Database,
     console,
     errors,
-    leaderboard_table,
     listing,
     location,
     plain,
@@ -158,7 +158,7 @@ def play(
     if as_json:
         print_json(board.to_json())
     else:
-        console.print(leaderboard_table(board))
+        console.print(leaderboard_tables(board))
     for detail, count in details.most_common(5):
         errors.print(f"{count} not measured: {detail}", markup=False, highlight=False, soft_wrap=True)
     if bar.failures or details:

@@ -172,7 +172,7 @@ def _sorted(found: Iterable[Pair]) -> list[Pair]:
 
 def _failures(store: Store, tries: dict[str, Episode]) -> dict[str, Counter[str]]:
     """Outcomes of the earlier tries of what was tried more than once."""
-    again = [identity for identity, episode in tries.items() if episode.try_no > 1]
+    again = [identity for identity, episode in tries.items() if episode.try_no > 0]
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for start in range(0, len(again), 500):
         for episode in store.episodes(identity=again[start : start + 500]):

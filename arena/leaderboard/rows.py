@@ -126,7 +126,7 @@ def _row(cell: Cell, scale: Scale | None) -> Row:
         extreme=extreme(score.estimate, scale) if score else "",
         outcomes=dict(Counter(str(episode.outcome) for episode in cell.reported)),
         excluded=len(cell.reported) - len(cell.scored),
-        retries=sum(episode.try_no - 1 for episode in played),
+        retries=sum(episode.try_no for episode in played),  # counted from 0
         failures=failures,
         illegal=sum(int(episode.summary.get("illegal", 0)) for episode in played),
         unparsable=sum(int(episode.summary.get("unparsable", 0)) for episode in played),
