@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["act", "repair", "reflect", "judge", "diagnose"]
+Purpose = Literal["act", "repair", "reflect", "judge", "diagnose", "extract", "probe"]
 CallStatus = Literal[
     "ok", "refused", "truncated", "timeout", "rate_limited", "server_error", "bad_request", "network", "malformed"
 ]

@@ -181,7 +181,7 @@ class Call(Base, kw_only=True):
     episode_id: Mapped[str | None] = mapped_column(ForeignKey("episode.id"))
     step_index: Mapped[int | None] = mapped_column(default=None)
     purpose: Mapped[str] = mapped_column(String(20))
-    """act | repair | reflect | judge | diagnose"""
+    """act | repair | reflect | judge | diagnose | extract | probe"""
     model: Mapped[str] = mapped_column(String(200))
     endpoint: Mapped[str] = mapped_column(String(300), default="")
     request: Mapped[dict[str, Any]] = mapped_column(PackedJson)

@@ -17,6 +17,7 @@ from rich.logging import RichHandler
 
 from agents.errors import AgentsError
 from arena.cli import (
+    budget,
     catalogue,
     certify,
     demo,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.progress import track
 
 import environments
 from agents.gateway import GatewaySettings
 from agents.gateway.embeddings import embed
-from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
-from arena.errors import InvalidExperiment, Problem
+from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
 from arena.judging import Agreement, JudgeConfig
 from arena.judging.report import Judged, JudgesReport, report
 from arena.leaderboard import TUTORIAL
@@ -62,8 +60,8 @@ def judge_run(
     if model is not None:
         options = {"model": model, "temperature": temperature, **given}
         asked = {"frames": frames, "refine": refine, "repeats": repeats, "objects_first": objects_first}
-        config = _checked(JudgeConfig, {"judge": "vlm", "model": options, **asked})
-    settings = _checked(GatewaySettings, {"model": embeddings, **given}) if embeddings else None
+        config = checked(JudgeConfig, {"judge": "vlm", "model": options, **asked})
+    settings = checked(GatewaySettings, {"model": embeddings, **given}) if embeddings else None
     missing = 0
     with location(database, artifacts).open() as store:
         episodes = _episodes(store, store.run(run).id)
@@ -82,17 +80,6 @@ def judge_run(
     if missing:
         errors.print(f"{missing} episodes were not judged; start the same command again: it asks only these.")
         raise typer.Exit(1)
-
-
-def _checked(model: Any, values: dict[str, Any]) -> Any:
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        problems = [
-            Problem("--" + str(item["loc"][-1] if item["loc"] else "model"), item.get("input"), item["msg"])
-            for item in error.errors(include_url=False)
-        ]
-        raise InvalidExperiment("arguments", problems) from None
 
 
 def _episodes(store: Store, run_id: str) -> list[Episode]:

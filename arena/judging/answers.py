@@ -61,15 +61,6 @@ OBJECTS_SCHEMA: dict[str, Any] = {
 }
 
 
-def readable(text: str) -> bool:
-    """Whether an answer can be read: only such ones are worth keeping in a cache."""
-    try:
-        read_items(text)
-    except UnreadableReply:
-        return False
-    return True
-
-
 def read_items(text: str) -> list[dict[str, Any]]:
     """The answers in a reply, not looked into yet.
 

@@ -9,7 +9,8 @@ from typing import Any
 from agents.calls import ModelCall
 from agents.errors import ProviderError, UnreadableReply
 from agents.gateway import Image, Message, ModelGateway, ModelRequest
-from arena.judging.answers import OBJECTS_SCHEMA, SCHEMA, read_items, read_verdict, readable
+from arena.asking import ask, quoted
+from arena.judging.answers import OBJECTS_SCHEMA, SCHEMA, read_items, read_verdict
 from arena.judging.config import JudgeConfig
 from arena.judging.judge import JudgeEvidence, Judgement, MilestoneVerdict, VerdictName, VideoEvidence
 from arena.judging.walk import closer
@@ -19,7 +20,6 @@ from arena.text import as_data, clean
 from environments.task import Milestone
 
 PROMPT = "judge-v2"
-_QUOTED = 4000  # characters of an unreadable answer, or of a list of objects, that the model is shown again
 
 
 class VlmJudge:
@@ -110,24 +110,21 @@ class VlmJudge:
 
     def _ask(self, request: ModelRequest) -> tuple[ModelCall, ...]:
         """The calls that lead to an answer: what is there, if that is asked; the question; once more if unreadable."""
-        calls: list[ModelCall] = []
+        before: tuple[ModelCall, ...] = ()
+        if self._config.objects_first:
+            before = (self._gateway.complete(self._objects(request)),)
+            if before[0].status == "refused":
+                return before
+            turns = (Message("assistant", (quoted(before[0].text),)), Message("user", (self._relation(),)))
+            request = replace(request, messages=(*request.messages, *turns))
         try:
-            if self._config.objects_first:
-                calls.append(self._gateway.complete(self._objects(request)))
-                if calls[-1].status == "refused":
-                    return tuple(calls)
-                turns = (Message("assistant", (_quoted(calls[-1].text),)), Message("user", (self._relation(),)))
-                request = replace(request, messages=(*request.messages, *turns))
-            calls.append(self._gateway.complete(request, accept=readable))
-            if calls[-1].status != "refused" and (problem := _problem(calls[-1].text)):
-                repair = self._prompt.fill("repair", problem=problem)
-                turns = (Message("assistant", (_quoted(calls[-1].text),)), Message("user", (repair,)))
-                request = replace(request, messages=(*request.messages, *turns))
-                calls.append(self._gateway.complete(request, accept=readable))
+            return (*before, *ask(self._gateway, request, _problem, self._repair))
         except ProviderError as failure:
-            failure.calls = (*calls, *failure.calls)
+            failure.calls = (*before, *failure.calls)
             raise
-        return tuple(calls)
+
+    def _repair(self, problem: str) -> str:
+        return self._prompt.fill("repair", problem=problem)
 
     def _objects(self, request: ModelRequest) -> ModelRequest:
         """The same pictures, and the question what is in them."""
@@ -183,10 +180,6 @@ class VlmJudge:
             action = f", action {as_data(step.action)}" if step else ""
             yield f"frame {index}{action}{f' ({step.status})' if step and step.status != 'ok' else ''}:"
             yield self._options.picture(frame)
-
-
-def _quoted(text: str) -> str:
-    return text[:_QUOTED].strip() or "(no text)"
 
 
 def _problem(text: str) -> str:
