@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from environments import games
 from environments.actions import GuiAction, NativeActions, TypedActions
@@ -335,3 +335,17 @@ def test_endless_nesting_is_refused():
 def test_native_takes_arrays_of_numbers_only(action):
     with pytest.raises(InvalidAction, match=r"action\[0\]: expected a number"):
         NativeActions().parse(action)
+
+
+class Macro(BaseModel):
+    """Gestures within somebody else's model, as a profile has them."""
+
+    steps: list[GuiAction]
+
+
+@pytest.mark.parametrize("change", [{"x": True}, {"x": "5"}, {"y": 5.5}, {"button": 1}])
+def test_gestures_are_strict_in_other_models_too(change):
+    good = {"verb": "click", "x": 1, "y": 2}
+    assert Macro.model_validate({"steps": [good]}).steps[0].root.x == 1
+    with pytest.raises(ValidationError):
+        Macro.model_validate({"steps": [{**good, **change}]})
