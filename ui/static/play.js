@@ -20,7 +20,7 @@ const CATEGORIES = {
   "real-time-nonlinear": "Against the clock, many ways",
   robots: "Drive a robot arm",
   "libero/spatial": "LIBERO Spatial", "libero/object": "LIBERO Object", "libero/goal": "LIBERO Goal",
-  "libero/10": "LIBERO 10: two things to do", "libero/90": "LIBERO 90",
+  "libero/10": "LIBERO 10 (long)", "libero/90": "LIBERO 90",
 };
 
 async function post(path, body = {}) {
@@ -169,7 +169,7 @@ function keyPad(sender, state) {
 
 function chooser(offer) {
   const card = (task) => h("li", {}, h("a", { class: "game", href: link("play", { task: task.id }) },
-    h("b", {}, task.title), h("span", { class: `tier ${task.tier}` }, task.tier), h("small", {}, task.goal)));
+    h("b", {}, task.title.replace(`: ${task.goal}`, "")), h("span", { class: `tier ${task.tier}` }, task.tier), h("small", {}, task.goal)));
   return [
     h("div", { class: "bar" }, h("h1", {}, "Play a game")),
     h("p", { class: "legend" }, "What you play is recorded as an episode of its own in the run “human”: a baseline beside the agents, and a tutorial for them if you win."),
