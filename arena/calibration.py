@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+from agents.scripted import CalibratedAgent, CalibratedOptions
 from arena.leaderboard import TUTORIAL
+from arena.plan import lesson_kind
 from arena.statistics import Interval, proportion_difference
 from storage.models import Episode
 from storage.store import Store
@@ -22,7 +24,7 @@ class Calibration(NamedTuple):
     p: float
     """The declared probability of an expert action without a lesson."""
     known: float
-    """The declared rise of the probability of an expert action after a lesson."""
+    """The declared rise of the probability of an expert action in a retry; 0 for one without a lesson."""
     measured: Interval
     """The rise of the rate of expert actions over all steps."""
 
@@ -35,30 +37,39 @@ class Calibration(NamedTuple):
         low, high = self.measured.low, self.measured.high
         word = "inside" if self.inside else "OUTSIDE"
         measured = f"{self.measured.estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
-        return (
-            f"calibration {self.place} (p = {self.p:g}): "
-            f"gain after a lesson {measured}, known {self.known:+.3f}: {word}"
-        )
+        return f"calibration {self.place} (p = {self.p:g}): gain in a retry {measured}, known {self.known:+.3f}: {word}"
 
 
 def calibration(store: Store, run_id: str) -> list[Calibration]:
-    """Compare declared and measured gains of every calibrated agent of a run: in all, and per task and space."""
+    """Compare declared and measured gains of every calibrated agent of a run: in all, and per task and space.
+
+    Kinds of lesson that the agent gains alike from are taken together.
+    """
     links = [link for link in store.plan(run_id) if link.condition != TUTORIAL]
     episodes = store.latest_tries({link.identity for link in links})
-    groups: dict[tuple[str, float, float], dict[bool, list[Episode]]] = defaultdict(lambda: {False: [], True: []})
+    # Weights of different p are never pooled: the weaker one would dominate the retries, and turn the sign.
+    first: dict[tuple[str, str], list[Episode]] = defaultdict(list)
+    retries: dict[tuple[str, str], dict[float, list[Episode]]] = defaultdict(lambda: defaultdict(list))
+    weights: dict[str, CalibratedOptions] = {}
     for episode in sorted(episodes.values(), key=lambda episode: episode.id):
-        options = episode.spec["agent"].get("options", {})
-        if "gain" not in options or NOTE not in episode.summary.get("notes", {}):
+        if episode.spec["agent"].get("agent") != CalibratedAgent.name or NOTE not in episode.summary.get("notes", {}):
             continue
-        # Weights of different p are never pooled: the weaker one would dominate the retries, and turn the sign.
-        weight = (float(options["p"]), float(options["gain"]))
+        options = CalibratedOptions.model_validate(episode.spec["agent"]["options"])
+        weight = options.model_dump_json()
+        weights[weight] = options
         for place in (OVERALL, f"{episode.task_id} {episode.space}"):
-            groups[place, *weight][episode.lesson_id is not None].append(episode)
-    return [
-        Calibration(place, p, gain, _gain(rounds[False], rounds[True]))
-        for (place, p, gain), rounds in sorted(groups.items())
-        if rounds[False] and rounds[True]
+            if episode.spec["retry"] is None:
+                first[place, weight].append(episode)
+            else:
+                known = options.known(lesson_kind(episode.spec), taught=episode.lesson_id is not None)
+                retries[place, weight][round(known, 9)].append(episode)
+    found = [
+        Calibration(place, weights[weight].p, known, _gain(first[place, weight], after))
+        for (place, weight), by_gain in retries.items()
+        if (place, weight) in first
+        for known, after in by_gain.items()
     ]
+    return sorted(found, key=lambda item: item[:3])
 
 
 def _gain(before: list[Episode], after: list[Episode]) -> Interval:

@@ -70,13 +70,13 @@ class Cell:
 
     @cached_property
     def scores(self) -> dict[int, float]:
-        """Mean score 0..100 by seed."""
-        return by_seed((episode.seed, episode.score or 0.0) for episode in self.scored)
+        """Mean score 0..100 by seed (`unit`)."""
+        return by_seed((unit(episode), episode.score or 0.0) for episode in self.scored)
 
     @cached_property
     def successes(self) -> dict[int, float]:
-        """Share of successes by seed."""
-        return by_seed((episode.seed, float(bool(episode.success))) for episode in self.scored)
+        """Share of successes by seed (`unit`)."""
+        return by_seed((unit(episode), float(bool(episode.success))) for episode in self.scored)
 
     @property
     def retried(self) -> bool:
@@ -110,6 +110,12 @@ Pair = tuple[int, Episode, Episode]
 """Seed, episode before, episode after."""
 
 
+def unit(episode: Episode) -> int:
+    """The seed that an episode stands for: on a held-out seed that of the lesson, as tries of one lesson share it."""
+    retry = episode.spec.get("retry") or {}
+    return int(retry.get("learned_on", episode.seed))
+
+
 def cells(store: Store, run_id: str) -> list[Cell]:
     """All cells of a run, tutorials left out, ordered as the plan is."""
     links = [link for link in store.plan(run_id) if link.condition != TUTORIAL]
@@ -135,10 +141,10 @@ def pairs(before: Cell, after: Cell) -> list[Pair]:
     """Reported episodes of two conditions: trial by trial where they share first attempts, else seed by seed."""
     shared = before.last.keys() & after.last.keys()
     if shared:
-        return _sorted((after.last[trial].seed, before.last[trial], after.last[trial]) for trial in shared)
+        return _sorted((unit(after.last[trial]), before.last[trial], after.last[trial]) for trial in shared)
     firsts = {(episode.seed, episode.spec.get("repetition", 0)): episode for episode in before.last.values()}
     return _sorted(
-        (episode.seed, firsts[key], episode)
+        (unit(episode), firsts[key], episode)
         for episode in after.last.values()
         if (key := (episode.seed, episode.spec.get("repetition", 0))) in firsts
     )
@@ -149,7 +155,7 @@ def first_pairs(cell: Cell) -> list[Pair]:
     if not cell.retried:
         return []
     return _sorted(
-        (before.seed, before, cell.last[trial]) for trial, before in cell.first.items() if trial in cell.last
+        (unit(cell.last[trial]), before, cell.last[trial]) for trial, before in cell.first.items() if trial in cell.last
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from arena.conditions import HELD_OUT
 from arena.leaderboard.cells import Cell, Pair, first_pairs, pairs, seed_differences
 from arena.statistics import (
     DIFFERENCE,
@@ -26,8 +27,8 @@ from arena.statistics import (
 
 FIRST: Final = "first attempt"
 """What every condition that retries is compared with: itself before."""
-REFERENCES: Final = ("plain-retry", "placebo")
-"""Labels of the conditions that others are compared with, where a run has them."""
+REFERENCES: Final = ("plain-retry", "placebo", "placebo" + HELD_OUT)
+"""Labels of the conditions that others are compared with, where a run has them; held-out with held-out alone."""
 ALPHA: Final = 0.05
 CORRECTION: Final = "Holm"
 
@@ -111,6 +112,8 @@ def _pairing(cell: Cell, reference: str, other: Cell | None) -> list[Pair]:
     if reference == FIRST:
         return first_pairs(cell)
     if other is None or other.condition == cell.condition:
+        return []
+    if other.condition.endswith(HELD_OUT) != cell.condition.endswith(HELD_OUT):
         return []
     # Each pair of references once: the placebo against the plain retry.
     if cell.condition in REFERENCES and REFERENCES.index(cell.condition) < REFERENCES.index(reference):
