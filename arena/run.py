@@ -22,8 +22,9 @@ from arena.judging import JudgeConfig
 from arena.location import Location
 from arena.plan import Attempt, Plan, Trial
 from arena.review import is_judged
+from arena.rollback_check import RollbackChecks
 from arena.rounds import Rounds
-from arena.trial import is_done
+from arena.trial import is_done, rests_on_rollback
 from arena.workers import Job, Progress, play_trials
 from storage.errors import RunBusy, StorageError
 from storage.models import Episode, Run
@@ -40,6 +41,10 @@ class Observer(Protocol):
 
     def planned(self, plan: Plan, *, done: int) -> None:
         """The plan is made; `done` of its trials and tutorials need nothing more."""
+        ...
+
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """A task is tested for exact rollback, the `number`th (from 1) of so many; it takes some seconds."""
         ...
 
     def finished(self, progress: Progress) -> None:
@@ -124,6 +129,8 @@ def run(
         count = len(os.sched_getaffinity(0)) if workers is None else workers
         tell = observer.finished if observer else lambda progress: None
         try:
+            if not on_ray:  # the machines of a cluster test for themselves
+                _check_rollbacks(store, location, left.pending_trials, observer)
             # Reflections look at the tutorials, so these come first.
             for batch in ([_demonstration(attempt) for attempt in left.pending_tutorials], left.pending_trials):
                 if on_ray:
@@ -138,6 +145,25 @@ def run(
             shutil.rmtree(scratch, ignore_errors=True)
         store.finish_run(wanted.run_id, "interrupted" if status(store, wanted).pending_trials else "finished")
     return wanted.run_id
+
+
+def _check_rollbacks(store: Store, location: Location, trials: Sequence[Trial], observer: Observer | None) -> None:
+    """Test the tasks whose diagnoses are scored by going back, unless they have been tested on this machine.
+
+    One that fails is told by the worker that comes to its first trial: only its own trials end.
+    """
+    firsts = [trial.first for trial in trials if rests_on_rollback(trial.first)]
+    tries = store.latest_tries([first.identity for first in firsts])
+    checks = RollbackChecks(location.rollback_checks)
+    tasks = {first.task.id: first.task for first in firsts if not is_done(tries.get(first.identity))}
+    left = [task for task in tasks.values() if not checks.known(task)]
+    for number, task in enumerate(left, 1):
+        if observer:
+            observer.checking(task.id, number, len(left))
+        try:
+            checks.require(task)
+        except Exception as error:  # noqa: BLE001  a bug in one task must not end the others; its first trial meets it
+            log.info("%s: %s: %s", task.id, type(error).__name__, error)
 
 
 def host() -> dict[str, Any]:

@@ -12,7 +12,7 @@ import environments
 from agents.agent import Agent
 from arena import diagnosis
 from arena.conditions import Condition
-from arena.errors import NotReproduced
+from arena.errors import InexactRollback, NotReproduced
 from arena.identity import digest
 from arena.judging import JudgeConfig
 from arena.lessons import Beside, lesson_of
@@ -21,6 +21,7 @@ from arena.plan import SINGLE_HELD_OUT, Attempt, Demonstration, Filmed, Plan, Tr
 from arena.play import Play
 from arena.recorder import Recorder
 from arena.review import is_judged, judge_episode
+from arena.rollback_check import RollbackChecks
 from arena.rounds import Rounds
 from environments.env import ArenaEnv
 from environments.errors import InfrastructureError, PersonTookOver
@@ -31,6 +32,9 @@ log = logging.getLogger(__name__)
 
 MAX_TRIES = 3
 """Tries of one attempt within one start of a command, when the machine fails (never when the player does)."""
+
+_NOT_AT_ONCE = (PersonTookOver.__name__, InexactRollback.__name__)
+"""Failures that another try would only meet again."""
 
 OnEpisode = Callable[[Episode], None]
 """Told about a try that has just been played."""
@@ -45,13 +49,27 @@ def is_done(episode: Episode | None) -> bool:
     return episode is not None and episode.status == "finished" and not Outcome(str(episode.outcome)).rerun
 
 
+def rests_on_rollback(attempt: Attempt) -> bool:
+    """Whether its world may be taken back to a snapshot, by a supervisor of what a robot senses who may intervene."""
+    asked = attempt.condition.diagnosis
+    supervised = attempt.spec["supervision"] is not None and "robot" in attempt.task.tags
+    return supervised and asked.rollback == "sim" and asked.max_interventions > 0
+
+
 class TrialRunner:
     """Plays trials in one process; keeps environments and players for the next trial.
 
     Everything it does is idempotent: what is done already is found by its identity and not repeated.
+
+    Args:
+        store: Where it records.
+        plan: What its trials belong to.
+        scratch: Folder for unfinished videos.
+        rollbacks: Folder that remembers which tasks go back exactly here (see `rollback_check`); None forgets.
     """
 
-    def __init__(self, store: Store, plan: Plan, scratch: Path) -> None:
+    def __init__(self, store: Store, plan: Plan, scratch: Path, rollbacks: Path | None = None) -> None:
+        self._rollbacks = RollbackChecks(rollbacks)
         self._store = store
         self._plan = plan
         self._scratch = scratch
@@ -105,7 +123,7 @@ class TrialRunner:
             episode = self._play(attempt, try_no)
             tries += 1
             on_episode(episode)
-            if episode.outcome == Outcome.PROVIDER_ERROR or episode.outcome_detail.startswith(PersonTookOver.__name__):
+            if episode.outcome == Outcome.PROVIDER_ERROR or episode.outcome_detail.startswith(_NOT_AT_ONCE):
                 break  # the gateway has retried, or a person wants the screen; the next start tries again
         if episode is None:
             raise RuntimeError(f"{attempt.identity}: no try was made")
@@ -125,6 +143,9 @@ class TrialRunner:
         supervisor = diagnosis.build(condition.diagnosis) if attempt.spec["supervision"] else None
         with Recorder(self._store, attempt, try_no, self._scratch) as recorder:
             try:
+                if rests_on_rollback(attempt) and not self._rollbacks.known(attempt.task):
+                    with self._store.episode_lock(f"rollback-{attempt.task.id}"):  # once, not in every worker
+                        self._rollbacks.require(attempt.task)
                 Play(attempt, self._environment(attempt), self._player(attempt), recorder, supervisor).run()
             except (InfrastructureError, NotReproduced) as error:
                 log.warning("%s: %s: %s", recorder.episode_id, type(error).__name__, error)

@@ -76,7 +76,8 @@ def play_trials(job: Job, trials: list[Trial], store: Store, *, workers: int, te
     except OSError as error:
         raise CannotRecord(f"no folder for unfinished videos: {error}") from None
     if workers == 0:
-        with contextlib.closing(TrialRunner(store, job.plan, job.scratch)) as runner:
+        checks = job.location.rollback_checks
+        with contextlib.closing(TrialRunner(store, job.plan, job.scratch, checks)) as runner:
             for trial in trials:
                 tell(play_one(runner, trial))
         return
@@ -161,7 +162,8 @@ def _end_with(sentinels: list[Connection | int]) -> None:
 def _play_in_worker(trial: Trial) -> Progress:
     global _runner
     if _runner is None:  # not in the initializer, whose errors reach nobody
-        _runner = TrialRunner(_job.location.open(migrate=False), _job.plan, _job.scratch)
+        place = _job.location
+        _runner = TrialRunner(place.open(migrate=False), _job.plan, _job.scratch, place.rollback_checks)
     return play_one(_runner, trial)
 
 

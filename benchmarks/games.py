@@ -259,6 +259,9 @@ class Watch:
     def planned(self, plan: Plan, *, done: int) -> None:
         """Nothing is done before it is planned."""
 
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """Not in games."""
+
     def finished(self, progress: Progress) -> None:
         self._played += sum(self._store.episode(episode).n_steps for episode, _, _ in progress.episodes)
         if self._played >= self._told + self._every:

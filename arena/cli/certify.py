@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from rich.progress import track
 import environments
 from arena.certification import PROCESSES, Certification, certify
 from arena.cli.common import AsJson, console, errors, listing, plain, print_json
+from arena.rollback_check import RollbackCheck, check_rollback
+from environments.task import Task
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,13 +29,26 @@ def certify_tasks(
         typer.Option(help="Update this JSON file of certificates, for the package's own.", show_default=False),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Write the results as a Markdown page.", show_default=False)] = None,
+    rollback: Annotated[
+        bool,
+        typer.Option("--rollback", help="Instead: go back to moments of an episode, and compare what follows."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay tasks in three fresh processes each and compare every frame and state.
 
+    With --rollback, take each task back to ten or more moments of an episode, some while the hand holds something,
+    after a reset, in a world built anew and in another process; the same actions must give the same states and
+    pictures. `arena run` tests this by itself before a diagnosis is scored.
+
     Exits with 1 if any of them differs.
     """
     tasks = environments.match(pattern)
+    if rollback:
+        if write is not None or page is not None:
+            raise typer.BadParameter("--rollback goes with neither --write nor --page; use --json")
+        _check_rollbacks(tasks, as_json=as_json)
+        return
     done = [certify(task) for task in track(tasks, "Certifying", console=errors, transient=True)]
     if write is not None:
         _update(write, done)
@@ -49,6 +65,27 @@ def certify_tasks(
         console.print(f"{passed} passed, {len(done) - passed - skipped} failed, {skipped} skipped")
     if any(not result.passed and not result.skipped for result in done):
         raise typer.Exit(1)
+
+
+def _check_rollbacks(tasks: Sequence[Task], *, as_json: bool) -> None:
+    done = [check_rollback(task) for task in track(tasks, "Going back", console=errors, transient=True)]
+    if as_json:
+        print_json([result.to_json() for result in done])
+    else:
+        table = listing("task", "moments", "holding", "seconds", "result", whole=("task",))
+        for result in done:
+            table.add_row(*_rollback_row(result))
+        console.print(table)
+    if any(not result.passed and not result.skipped for result in done):
+        raise typer.Exit(1)
+
+
+def _rollback_row(result: RollbackCheck) -> tuple[str, ...]:
+    told = "\n".join(result.differences) or (f"skipped: {result.skipped}" if result.skipped else "same")
+    if not result.passed and not result.differences and not result.skipped:
+        told = "its episode ended before there was a moment to go back to"
+    figures = ("-", "-", "-") if result.skipped else (str(result.points), str(result.holding), f"{result.seconds:.1f}")
+    return result.task, *figures, plain(told).plain
 
 
 def _row(result: Certification) -> tuple[str, str, str, str, str]:

@@ -61,6 +61,10 @@ class ProgressBar:
         self._console.print(f"{plan.run_id}: {amount(plan)}{repeated}", highlight=False, soft_wrap=True)
         self._bar.update(self._task, total=total, completed=done, description="played")
 
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """Say what holds up the trials for some seconds."""
+        self._bar.update(self._task, note=f"testing rollback, task {number} of {of} | {task_id}")
+
     def finished(self, progress: Finished) -> None:
         """Advance, and name what was just played; show at once what went wrong."""
         if progress.error:

@@ -36,6 +36,9 @@ class Counting:
     def planned(self, plan: Plan, *, done: int) -> None:
         self.done = done
 
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """Not in games."""
+
     def finished(self, progress: Progress) -> None:
         assert not progress.error, progress.error
         self.played += [episode for episode, _, _ in progress.episodes]

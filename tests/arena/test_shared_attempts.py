@@ -38,6 +38,9 @@ class Keeping:
         assert done == 0
         self.barrier.wait(60)
 
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """Not in games."""
+
     def finished(self, progress: Progress) -> None:
         self.played += [episode for episode, _, _ in progress.episodes]
         self.errors += [progress.error] if progress.error else []
