@@ -74,6 +74,7 @@ for _group in (
     running,
     play,
     results,
+    budget,
     power,
     judging,
     milestones,
