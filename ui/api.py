@@ -62,7 +62,7 @@ def create_router(store: Store) -> APIRouter:
 
     @lru_cache(maxsize=32)
     def finished_board(run_id: str, finished_at: dt.datetime | None) -> dict[str, Any]:
-        # Ten thousand resamples a cell take a second for a large run; going on with a run gives it a new end.
+        # The resamples of all cells take a second for a large run; going on with a run gives it a new end.
         return table_of(run_id)
 
     @router.get("/episodes")

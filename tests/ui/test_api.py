@@ -49,6 +49,17 @@ def test_leaderboard_is_the_arenas_own_with_titles(client: TestClient) -> None:
     assert row["instrument"] == "test weight: gains a known amount"
 
 
+def test_leaderboard_holds_what_the_page_draws_below_the_rows(client: TestClient) -> None:
+    """Rows over tasks, comparisons with corrected p, strengths or why there are none; no NaN is sent."""
+    table = get(client, "leaderboard", run=RUN)
+    over = {(row["space"], row["agent"], row["condition"]) for row in table["aggregates"]}
+    assert {(row["space"], row["agent"], row["condition"]) for row in table["rows"] if row["scored"]} == over
+    compared = [row for row in table["comparisons"] if row["reference"] == "first attempt"]
+    assert compared and all(row["p"] <= row["p_corrected"] <= 1 for row in compared)
+    assert all(row["strengths"]["reason"] or row["strengths"]["players"] for row in table["strengths"])
+    assert all(row["score"]["low"] is not None or row["score"]["why"] for row in table["rows"] if row["score"])
+
+
 def test_episodes_are_filtered_by_each_filter(client: TestClient) -> None:
     everything = get(client, "episodes")["total"]
     for name, value in {"task": "games/snake-v1", "agent": "random", "space": "gui", "outcome": "won"}.items():

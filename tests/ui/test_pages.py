@@ -117,6 +117,23 @@ def test_root_leads_to_the_leaderboard_whose_cells_lead_to_episodes(tab: Opener)
         assert set(it.page.locator("table.list tbody td[data-label=Agent]").all_inner_texts()) == {"calibrated"}
 
 
+def test_the_leaderboard_compares_conditions_and_ranks_agents(tab: Opener) -> None:
+    """Over tasks and, folded away, task by task; each difference leads to its episodes."""
+    with tab() as it:
+        it.open("/")
+        it.page.wait_for_selector("table.board")
+        heads = it.page.locator("h2").all_inner_texts()
+        assert [head.lower() for head in heads] == ["over tasks", "comparisons", "who beats whom"]
+        compared = it.page.locator("section", has_text="Paired on shared seeds").last
+        row = compared.locator("tbody tr", has_text="first attempt").first
+        assert row.locator("td[data-label=Difference] svg.whisker").count() == 1
+        assert not compared.locator("details table").is_visible()
+        compared.locator("summary").click()
+        assert compared.locator("details table").is_visible()
+        row.locator("td[data-label=Difference] a").click()
+        it.page.wait_for_selector("table.list tbody tr")
+
+
 def test_episode_list_filters_sorts_and_goes_back(tab: Opener) -> None:
     with tab() as it:
         it.open("/ui/episodes")
