@@ -149,7 +149,7 @@ class Step(Base, kw_only=True):
     branch: Mapped[int] = mapped_column(default=0)
     """Timeline branch; each rollback opens the next one."""
     sim_step: Mapped[int]
-    """Step on the world's own timeline: goes back at a rollback."""
+    """Step on the world's own timeline: goes back at a `sim` rollback."""
     action: Mapped[Any] = mapped_column(Json, nullable=True)
     """The action as played, in its canonical JSON form; null if there was none."""
     status: Mapped[str] = mapped_column(String(20))
@@ -422,11 +422,12 @@ class Intervention(Base, kw_only=True):
     at_step: Mapped[int]
     """Step index after which play stopped."""
     to_step: Mapped[int]
-    """Step index whose beginning was restored; play resumed from there on the new branch."""
+    """Step index whose beginning was restored (or whose pose the arm was sent back to: the first rows of the new branch
+    are its way, and their notes say how it ended); play resumed from there on the new branch."""
     snapshot: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the restored snapshot."""
+    """SHA-256 of the restored snapshot; empty for a physical one."""
     exact: Mapped[bool]
-    """Whether the restored state was bit-identical to the snapshot."""
+    """Whether the restored state was bit-identical to the snapshot; never for a physical one."""
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 

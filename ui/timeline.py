@@ -160,7 +160,8 @@ def events(
         starts.setdefault(row.branch, row.step)
     for fork in interventions:
         step = starts.get(fork.branch, fork.at_step)
-        found.append({"kind": "fork", "label": f"rollback to step {fork.to_step}", **_at(rows, step)})
+        what = "the arm goes back towards step" if fork.kind == "physical" else "rollback to step"
+        found.append({"kind": "fork", "label": f"{what} {fork.to_step}", **_at(rows, step)})
     found.sort(key=lambda event: (event["step"], event["frame"], event["kind"]))
     return found
 

@@ -119,7 +119,7 @@ def _show_episode(episode: str, database: str | None, artifacts: str | None, as_
             for d in parts["diagnoses"]
         ),
         *(
-            ("rollback", f"after step {i.at_step} to step {i.to_step}, exact: {i.exact}")
+            ("rollback", f"{i.kind}, after step {i.at_step} to step {i.to_step}, exact: {i.exact}")
             for i in parts["interventions"]
         ),
         *(("lesson", lesson.text) for lesson in parts["lessons"]),

@@ -148,8 +148,10 @@ export function diagnoses(box, { faults, diagnoses: items, interventions }, jump
   const fault = (item) => h("article", { class: "card fault" }, h("h3", {}, "⚡ Injected fault: ", item.kind),
     definition([["class", item.fault_class], ["type", item.fault_type], ["begins", item.onset_step === null ? "it never fired" : stepLink(jump, item.onset_step)]]),
     Object.keys(item.params).length ? details("Parameters", h("pre", {}, json(item.params))) : null);
-  const fork = (item) => h("p", { class: "fork" }, "⎇ Rolled back after ", stepLink(jump, item.at_step), " to the beginning of ", stepLink(jump, item.to_step), ", onto branch ", item.branch, ": ",
-    item.kind === "sim" ? "the whole world went back" : item.kind === "physical" ? "the arm retraced its path" : item.kind, ", ",
+  const fork = (item) => item.kind === "physical"
+    ? h("p", { class: "fork" }, "⎇ Stopped after ", stepLink(jump, item.at_step), "; on branch ", item.branch, " the arm retraces its path towards where it was before ", stepLink(jump, item.to_step), ", and the objects stay where they are")
+    : h("p", { class: "fork" }, "⎇ Rolled back after ", stepLink(jump, item.at_step), " to the beginning of ", stepLink(jump, item.to_step), ", onto branch ", item.branch, ": ",
+    item.kind === "sim" ? "the whole world went back" : item.kind, ", ",
     h("strong", {}, item.exact ? "✓ bit-exact" : "✗ not exact"), " ", h("code", { title: item.snapshot }, item.snapshot.slice(0, 10)));
   const said = (item) => h("article", { class: "card diagnosis" }, h("h3", {}, "✚ Diagnosis by ", h("code", {}, item.diagnoser), " ", badge(item.verdict)),
     definition([["asked after", item.step_index < 0 ? "the start" : stepLink(jump, item.step_index)], ["raised by", item.trigger], ["class", item.fault_class], ["type", item.fault_type],

@@ -72,7 +72,8 @@ export class Timeline {
       return s("g", { class: `lane b${lane.branch % 4}`, data: { branch: lane.branch } },
         s("text", { class: "label", x: 0, y: middle + 4 }, many ? `branch ${lane.branch}` : "steps"),
         from === null ? null : s("path", { class: "rollback", d: this.#curve(this.x(fork.at_sim), y(from), this.x(lane.sim_start), middle) },
-          s("title", {}, `stopped after step ${fork.at_step}, restored the beginning of step ${fork.to_step} (${fork.kind}, ${fork.exact ? "bit-exact" : "not exact"})`)),
+          s("title", {}, fork.kind === "physical" ? `stopped after step ${fork.at_step}; the arm retraces its path towards step ${fork.to_step}`
+            : `stopped after step ${fork.at_step}, restored the beginning of step ${fork.to_step} (${fork.kind}, ${fork.exact ? "bit-exact" : "not exact"})`)),
         s("line", { class: "rail", x1: this.x(lane.sim_start), x2: this.x(Math.max(lane.sim_stop, lane.sim_start + 0.2)), y1: middle, y2: middle }),
         s("circle", { class: "start", cx: this.x(lane.sim_start), cy: middle, r: 4 }));
     });
