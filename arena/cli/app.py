@@ -30,6 +30,7 @@ from arena.cli import (
     results,
     running,
     serve_policy,
+    tutorial,
 )
 from arena.cli.common import errors, plain
 from arena.errors import ArenaError
@@ -78,6 +79,7 @@ for _group in (
     power,
     judging,
     milestones,
+    tutorial,
     catalogue,
     certify,
     profile,

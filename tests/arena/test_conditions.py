@@ -73,8 +73,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, st
     with place.open() as store, FakeProvider(policy=up_or_a_lesson) as provider:
         provider.say_by(lambda seen: "ok")
         other_game = {"name": "placebo", "label": "other-game", "reflection": {"placebo": "other-game"}}
-        older = {"name": "reflect-and-retry", "reflection": {"reflector": "vlm", "model": "fake/player"}}
-        older["reflection"]["model"] = {"model": "fake/player", "base_url": provider.url}
+        own = {"model": "fake/player", "base_url": provider.url}
+        older = {"name": "reflect-and-retry", "reflection": {"reflector": "vlm", "model": own}}
         conditions = ["single", "plain-retry", *(named(provider, name) for name in REFLECTING), other_game, older]
         run_id = run.run(experiment(provider, conditions), store, place, workers=0)
         yield store, run_id, provider.requests
@@ -305,8 +305,8 @@ def test_a_lesson_is_tried_on_held_out_seeds_beside_the_same_seeds_without_it(
     run_id = run.run(asked, store, place, workers=0)
     assert store.run(run_id).status == "finished"
     links = store.plan(run_id)
-    rows = {condition: [link for link in links if link.condition == condition] for condition in
-            ("single", "failure-video", "failure-video (held-out)", "text-log (held-out)", "single (held-out)")}  # fmt: skip
+    conditions_of = {link.condition for link in links}
+    rows = {condition: [link for link in links if link.condition == condition] for condition in conditions_of}
     assert {link.seed for link in rows["single"]} == {link.seed for link in rows["failure-video"]} == {3, 5}
     assert {link.seed for link in rows["failure-video (held-out)"]} == {20_000, 20_001, 20_100, 20_101}
     assert {link.seed for link in rows["text-log (held-out)"]} == {20_000, 20_100}
