@@ -67,8 +67,10 @@ def test_a_model_from_the_command_line_goes_to_every_vlm_in_short_and_long_form_
     text = blocks("experiment-file.md", "yaml")[0].replace("[random, scripted]", "vlm")
     own = "{judge: vlm, model: its-own}"
     for judge, expected in (("vlm", "some-model"), ("{judge: vlm}", "some-model"), (own, "its-own")):
-        block = parse(f"{text}judge: {judge}\n", model=MODEL).blocks[0]
-        assert block.judge.model is not None and block.judge.model.model == expected
+        for form in (judge, f"[{judge}]"):
+            block = parse(f"{text}judge: {form}\n", model=MODEL).blocks[0]
+            [asked] = block.judge
+            assert asked.model is not None and asked.model.model == expected
         assert block.agents[0].options["model"] == "some-model"
 
 

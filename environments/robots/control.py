@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv  # type: ignore[import-untyped]  # scipy comes with robosuite
+from scipy.linalg.lapack import dposv
 
 from environments.robots._robosuite import mujoco
 from environments.robots.panda import PandaReadings
