@@ -234,5 +234,5 @@ def test_a_shifted_camera_and_a_wrong_noun_reach_the_policy_alone(stove: Any) ->
     beside = stove._picture_from_beside("agentview", np.array([0.0, 0.03, 0.0]))
     assert not np.array_equal(straight, beside)
     assert np.array_equal(straight, stove.render()), "the camera is back"
-    assert stove.focus() == (None, None), "a knob is no object"
+    assert stove.focus() == ("flat_stove_1", None), "a knob goes nowhere"
     assert stove.called("flat_stove_1") == "stove"

@@ -71,7 +71,8 @@ def begin(run: Running, scene: Scene) -> None:
     if kind in ("wrong-object", "wrong-target"):
         run.memory["other"] = _nearest_other(scene.world, thing, place)
     elif kind == "stale-view":
-        run.memory["poses"] = {name: _pose(scene.world, name) for name in scene.world.objects}
+        seen = dict.fromkeys((*scene.world.objects, *([thing] if thing else [])))  # a drawer is no object
+        run.memory["poses"] = {name: _pose(scene.world, name) for name in seen}
     elif kind == "collision":
         run.memory["body"] = _struck(scene.world, thing)
     if kind in ("object-moved", "stale-view") and thing is not None:
@@ -170,9 +171,17 @@ def perceived(run: Running, percept: Percept, step: int) -> None:
 
 
 def displace(world: World, name: str, offset: Vector) -> None:
-    """Move a free object by `offset`, (3,) m, at once; what it holds or is held by stays where it is."""
-    _, at = _free_joint(world, name)
-    world.mj_data.qpos[at : at + 3] += offset
+    """Move a free object by `offset`, (3,) m, at once; what it holds or is held by stays where it is.
+
+    A drawer, door or knob is moved along its joint instead, by as many metres or radians, away from the nearer end.
+    """
+    if name in world.objects:
+        _, at = _free_joint(world, name)
+        world.mj_data.qpos[at : at + 3] += offset
+    else:
+        joint, now, low, high = _part(world, name)
+        size = float(np.linalg.norm(offset)) * (1.0 if now - low < high - now else -1.0)
+        world.mj_data.qpos[world.mj_model.jnt_qposadr[joint]] = np.clip(now + size, low, high)
     mujoco.mj_step1(world.mj_model, world.mj_data)
 
 
@@ -186,6 +195,12 @@ def _free_joint(world: World, name: str) -> tuple[int, int]:
             if (data.qpos[at : at + 3] == world.position(name)).all():
                 return joint, at
     raise ValueError(f"{name} is no free object of this scene: {', '.join(world.objects)}")
+
+
+def _part(world: World, name: str) -> tuple[int, float, float, float]:
+    """The joint of a drawer, door or knob: its number, position, lowest and highest, m or rad."""
+    (joint, (now, low, high)), *_ = world.joints(name).items()
+    return int(world.mj_model.joint(joint).id), now, low, high
 
 
 def _nearest_other(world: World, thing: str | None, place: str | None) -> str | None:
@@ -215,8 +230,8 @@ def _delayed(run: Running, value: Any, before: Any) -> Any:
 
 
 def _struck(world: World, thing: str | None) -> int:
-    """The body that is struck: the object, or the hand where the fault is about none."""
+    """The body that is struck: the object or moving part, or the hand where the fault is about none."""
     if thing is None:
         return int(world.mj_model.body("robot0_right_hand").id)
-    joint, _ = _free_joint(world, thing)
+    joint = _free_joint(world, thing)[0] if thing in world.objects else _part(world, thing)[0]
     return int(world.mj_model.jnt_bodyid[joint])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from environments.robots.world import FINGERS, Vector
+from environments.robots.world import FINGERS, Fact, Vector
 
 if TYPE_CHECKING:
     from environments.robots.faults.injector import Injector
@@ -105,6 +105,41 @@ class SensedWorld:
         """Its rotation about the vertical as the policy believes it, rad."""
         matrix = self.rotation(name)
         return float(np.arctan2(matrix[1, 0], matrix[0, 0]))
+
+    def bounds(self, name: str) -> Vector:
+        """The box around what the policy takes for it, (2, 3) m, in that thing's own frame."""
+        return np.array(self._world.bounds(self._injector.percept().instead.get(name, name)))
+
+    def surface(self, name: str) -> tuple[Vector, Vector]:
+        """Where the policy believes that something can be put, of a scene that tells: middle and half size, (3,) m."""
+        middle, half = self._world.surface(self._injector.percept().instead.get(name, name))
+        return middle + self._off(name), half
+
+    def bottom(self, name: str) -> float:
+        """How high the policy believes a thing's lowest point, of a scene that tells, m."""
+        found = float(self._world.bottom(self._injector.percept().instead.get(name, name)))
+        return found + float(self._off(name)[2])
+
+    def holds(self, fact: Fact) -> bool:
+        """Whether the policy believes a predicate, by the poses that it believes where the scene judges by poses.
+
+        A scene that judges in another way, as LIBERO does, is asked about what the policy takes the things for.
+        """
+        percept = self._injector.percept()
+        if percept.clear:
+            return bool(self._world.holds(fact))
+        judge = getattr(self._world, "holds_as_seen", None)
+        if judge is not None:
+            return bool(judge(fact, self))
+        try:
+            return bool(self._world.holds((fact[0], *(percept.instead.get(name, name) for name in fact[1:]))))
+        except LookupError:  # of what it takes for the thing no such question can be asked
+            return False
+
+    def _off(self, name: str) -> Vector:
+        """How far what the policy takes for a thing is from where it believes it, (3,) m; nothing without a fault."""
+        other = self._injector.percept().instead.get(name, name)
+        return np.asarray(self.position(name) - self._world.position(other))
 
     def touching(self, first: str, second: str) -> bool:
         """Contact as the policy believes it."""

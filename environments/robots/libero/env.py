@@ -158,9 +158,9 @@ class LiberoEnv(RobotEnv):
         super().close()
 
     def focus(self) -> tuple[str | None, str | None]:
-        """Privileged: what the first open sub-goal is to move, and where to; for a door, drawer or knob neither."""
+        """Privileged: what the first open sub-goal is to move, and where to; for a door, drawer or knob no place."""
         goal = self.progress.open_goal()
-        return (None, None) if goal is None or goal.kind == "turn" else (goal.thing, goal.place)
+        return (None, None) if goal is None else (goal.thing, goal.place)
 
     def called(self, name: str) -> str:
         """What the instruction calls an object, a fixture or a region."""

@@ -81,11 +81,11 @@ class SuiteEnv(RobotEnv):
         return self._hands.skill()
 
     def focus(self) -> tuple[str | None, str | None]:
-        """Privileged: the object of the step that is due, and its place; for a drawer or knob neither."""
+        """Privileged: the object of the step that is due, and its place; or the drawer or knob, and no place."""
         step = self.progress.plan.due()
-        if step is None or not step.places:
+        if step is None:
             return None, None
-        return step.thing, step.place
+        return step.thing, step.place if step.places else None
 
     def called(self, name: str) -> str:
         """What the instruction calls an object or a place."""

@@ -112,13 +112,15 @@ class Plan(StepPlan):
         ((now, low, high),) = world.joints(part).values()
         wanted = OPEN_PART + SLACK + 0.08 if step.verb in ("open", "turnon") else CLOSED_PART - SLACK
         left = low + wanted * (high - low) - now
-        centre, turn = np.array(data.geom_xpos[geom]), data.geom_xmat[geom].reshape(3, 3)
+        # A policy's senses may have the part elsewhere than it is; without a fault this adds nothing, to the bit.
+        believed = world.position(part) - data.xpos[model.jnt_bodyid[joint]]
+        centre, turn = data.geom_xpos[geom] + believed, data.geom_xmat[geom].reshape(3, 3)
         size = model.geom_size[geom]
         short_side = turn[:, int(size[1] < size[0])]
         across = m.half_turn(math.atan2(short_side[1], short_side[0]), m.HOME_RAD)  # the bar or blade
         top = float(centre[2] + model.geom_size[geom][2])
         hinge = bool(model.jnt_type[joint] == 3)
-        pivot = np.array(data.xanchor[joint]) if hinge else None
+        pivot = data.xanchor[joint] + believed if hinge else None
         return m.Handle(at(centre, top - 0.016), across, top, np.array(data.xaxis[joint]), pivot, left)
 
     def take(self, step: Step) -> Aim:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -101,6 +101,22 @@ BESIDE_M = 0.01
 """The same between things that are meant to be close."""
 ON_TOP_M = 0.03
 """A thing that is placed this close to the middle of another one stands on it."""
+
+
+class Seen(Protocol):
+    """What `SuiteWorld.holds_as_seen` asks of poses: the scene itself, or a policy's senses."""
+
+    def position(self, name: str) -> Vector:
+        """Where a thing is, (3,) m."""
+
+    def rotation(self, name: str) -> Vector:
+        """How it lies, (3, 3)."""
+
+    def surface(self, name: str) -> tuple[Vector, Vector]:
+        """Middle and half size of where something can be put, (3,) m each."""
+
+    def bottom(self, name: str) -> float:
+        """Height of its lowest point, m."""
 
 
 class SuiteWorld(PandaWorld):
@@ -222,7 +238,15 @@ class SuiteWorld(PandaWorld):
         return float((corners @ self.rotation(name).T)[:, 2].min() + self.position(name)[2])
 
     def holds(self, fact: Fact) -> bool:
-        """Whether a predicate holds now.
+        """Whether a predicate holds now; see `holds_as_seen`.
+
+        Raises:
+            LookupError: for a predicate that there is none of.
+        """
+        return self.holds_as_seen(fact, self)
+
+    def holds_as_seen(self, fact: Fact, seen: Seen) -> bool:
+        """Whether a predicate holds by the poses that somebody sees.
 
         `in` and `on`: the object's centre is over the surface and its foot at the surface (`in`: or above it, within
         the region). `open`, `turnon`: beyond three quarters of the way; `close`, `turnoff`: within its first 8 %.
@@ -237,9 +261,9 @@ class SuiteWorld(PandaWorld):
             return self.openness(thing) < CLOSED_PART
         if verb not in ("in", "on"):
             raise LookupError(f"no predicate {verb!r}; there are in, on, open, close, turnon and turnoff")
-        middle, half = self.surface(fact[2])
-        away = self.rotation(fact[2]).T @ (self.position(thing) - middle)
-        gap = self.bottom(thing) - float(middle[2])
+        middle, half = seen.surface(fact[2])
+        away = seen.rotation(fact[2]).T @ (seen.position(thing) - middle)
+        gap = seen.bottom(thing) - float(middle[2])
         high = ON_GAP_M[1] if verb == "on" else 2 * float(half[2])
         return bool((np.abs(away[:2]) < half[:2]).all()) and ON_GAP_M[0] < gap < high
 
