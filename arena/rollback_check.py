@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from arena.identity import digest
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError, InfrastructureError
 from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task
+
+if TYPE_CHECKING:
+    from environments.robots.robot_env import RobotEnv
 
 VERSION = 1
 """Raise it with any change of what is tested: what passed an older test is tested again."""
@@ -43,6 +46,9 @@ POINTS, HOLDING = 10, 2
 _TUMBLE = 12
 """Steps at the end that are played by chance: the hand then turns and opens as no expert would let it."""
 _EXPERT_SHARE = 0.7
+_DOWN, _CLOSE, _UP = 16, 28, 40
+"""Without an expert: steps at which the hand goes down, closes and rises again."""
+_ABOVE_M = 0.12
 _PACKAGES = ("rewind-arena", "gymnasium", "numpy", "mujoco", "robosuite", "hf-libero", "scipy")
 _TIMEOUT_S = 300.0
 
@@ -150,8 +156,7 @@ def _play(env: ArenaEnv) -> _Episode:
     env.reset(seed=SEED)
     env.action_space.seed(SEED)
     for step in range(STEPS):
-        expert = NO_EXPERT not in env.task.tags and (step < STEPS - _TUMBLE if robot else rng.random() < _EXPERT_SHARE)
-        action = env.action_space.parse(env.expert_action() if expert else env.action_space.sample())
+        action = env.action_space.parse(_robot_action(env, step) if robot else _game_action(env, rng))
         episode.closed.append(env.telemetry().get("gripper_command", 0) > 0)
         episode.actions.append(action)
         if env.step(action)[2]:
@@ -169,6 +174,27 @@ def _play(env: ArenaEnv) -> _Episode:
             pictures[step + 1] = _pictures(env)
     episode.seen = {at: [*states[at : at + AHEAD + 1], pictures[at + AHEAD]] for at in points}
     return episode
+
+
+def _game_action(env: ArenaEnv, rng: np.random.Generator) -> Any:
+    expert = NO_EXPERT not in env.task.tags and rng.random() < _EXPERT_SHARE
+    return env.expert_action() if expert else env.action_space.sample()
+
+
+def _robot_action(env: ArenaEnv, step: int) -> Any:
+    """The expert's; where there is none, reach for what the goal is about, close the hand, and lift."""
+    if step >= STEPS - _TUMBLE:
+        return env.action_space.sample()
+    if NO_EXPERT not in env.task.tags:
+        return env.expert_action()
+    from environments.robots import motion  # loads MuJoCo
+
+    robot = cast("RobotEnv", env)
+    thing, _ = robot.focus()
+    place = robot.arm.position if thing is None else robot.world.position(thing)
+    above = 0.0 if _DOWN <= step < _UP else _ABOVE_M
+    grip = motion.CLOSE if step >= _CLOSE else motion.OPEN
+    return motion.native(robot.arm, motion.Aim("reach", place + np.array([0.0, 0.0, above]), 0.0, grip))
 
 
 def _pictures(env: ArenaEnv) -> str:
