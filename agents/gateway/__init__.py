@@ -8,6 +8,7 @@ Neither litellm nor the openai SDK is imported before the first call.
 """
 
 from agents.gateway.cache import CallCache
+from agents.gateway.clips import Clip
 from agents.gateway.gateway import ModelGateway
 from agents.gateway.limits import Budget
 from agents.gateway.messages import Image, Message, ModelRequest, plain_schema
@@ -17,6 +18,7 @@ from agents.gateway.settings import GatewaySettings
 __all__ = [
     "Budget",
     "CallCache",
+    "Clip",
     "Clock",
     "GatewaySettings",
     "Image",

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from agents import errors
+from agents.gateway.clips import as_files, has_video
 from agents.gateway.pricing import Price
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ T = TypeVar("T")
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
 """HTTP 429 that no waiting mends: nothing is left on the account."""
 
+
+FRAMES_INSTEAD = "set `video: frames` to send the same pictures one by one"
 
 _DEEPEST = 100
 """Levels of a reply: ten times what any provider needs, a tenth of what Python's stack bears."""
@@ -88,13 +91,20 @@ class OpenAIBackend:
         """
         import httpx  # the SDK's own transport
 
+        if urlsplit(self.base_url).hostname == "api.openai.com" and has_video(body):
+            raise Failure(errors.BadRequest(f"this endpoint takes no video; {FRAMES_INSTEAD}"))
         client = openai_client(self.base_url, self.api_key)
         options = {"timeout": timeout_s}
-        raw = translated(
-            lambda: client.post("/chat/completions", body=body, cast_to=httpx.Response, options=options),
-            timeout_s,
-            meanwhile,
-        )
+        try:
+            raw = translated(
+                lambda: client.post("/chat/completions", body=body, cast_to=httpx.Response, options=options),
+                timeout_s,
+                meanwhile,
+            )
+        except Failure as failure:
+            if isinstance(failure.error, errors.BadRequest) and has_video(body):
+                raise Failure(errors.BadRequest(f"{failure} (if it takes no video: {FRAMES_INSTEAD})")) from None
+            raise
         try:
             reply = json.loads(raw.text)
         except (ValueError, RecursionError):
@@ -133,6 +143,10 @@ class LiteLLMBackend:
         litellm = litellm_module()
         own: dict[str, Any] = {"base_url": self.base_url, "api_key": self.api_key or "none"} if self.base_url else {}
         given = own or ({"api_key": self.api_key} if self.api_key else {})
+        if has_video(body) and not own:
+            if not _takes_video(litellm.model_cost.get(body["model"]) or {}):
+                raise Failure(errors.BadRequest(f"litellm knows of no video input there; {FRAMES_INSTEAD}"))
+            body = as_files(body)
         try:
             reply = translated(
                 lambda: litellm.completion(**body, **given, timeout=timeout_s, num_retries=0, max_retries=0),
@@ -174,6 +188,11 @@ def litellm_module() -> Any:
     litellm.suppress_debug_info = True  # otherwise it prints advice to the terminal at each error
     litellm.telemetry = False
     return litellm
+
+
+def _takes_video(entry: Mapping[str, Any]) -> bool:
+    """Whether a model's entry in litellm's table says so, in either of the two ways that the table has."""
+    return entry.get("supports_video_input") is True or "video" in (entry.get("supported_modalities") or ())
 
 
 def _version(distribution: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image as Picture
 
 from agents.calls import Purpose
+from agents.gateway.clips import VIDEO, Clip
 
 Mode = Literal["tool", "json_schema", "prompt"]
 """How a structured answer is asked for: as a tool call, as `response_format`, or in words alone."""
@@ -122,10 +123,10 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation; strings and pictures in reading order."""
+    """One turn of the conversation; strings, pictures and videos in reading order."""
 
     role: Literal["system", "user", "assistant"]
-    parts: tuple[str | Image, ...]
+    parts: tuple[str | Image | Clip, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +154,15 @@ class ModelRequest:
 
     @property
     def images(self) -> dict[str, NDArray[np.uint8]]:
-        """All pictures by their address, (H, W, 3) uint8 RGB, as sent; for one at half size, the whole one."""
-        sent = [part for m in self.messages for part in m.parts if isinstance(part, Image)]
-        return {image.sha256: image.pixels for image in (part.whole or part for part in sent)}
+        """All pictures by their address, (H, W, 3) uint8 RGB, as sent; for one at half size, the whole one.
+
+        Those of a video too, as they were before it was encoded.
+        """
+        return {image.sha256: image.pixels for image in (part.whole or part for part in self._pictures())}
+
+    def _pictures(self) -> list[Image]:
+        parts = [part for message in self.messages for part in message.parts if not isinstance(part, str)]
+        return [image for part in parts for image in (part.images if isinstance(part, Clip) else (part,))]
 
     def body(self, model: str, *, tokens_field: str = "max_tokens", recorded: bool = False) -> dict[str, Any]:
         """The request as a chat completion.
@@ -193,7 +200,7 @@ class ModelRequest:
         providers charge for one of up to about 1,000 x 1,000 pixels).
         """
         text = sum(len(part) for m in self.messages for part in m.parts if isinstance(part, str))
-        pictures = sum(isinstance(part, Image) for m in self.messages for part in m.parts)
+        pictures = len(self._pictures())
         schema = len(str(self.schema)) if self.schema else 0
         return (text + schema) // 4 + 1_500 * pictures + self.max_tokens
 
@@ -204,9 +211,13 @@ def _message(message: Message, recorded: bool) -> dict[str, Any]:
     return {"role": message.role, "content": [_part(part, recorded) for part in message.parts]}
 
 
-def _part(part: str | Image, recorded: bool) -> dict[str, Any]:
+def _part(part: str | Image | Clip, recorded: bool) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": _sendable(part)}
+    if isinstance(part, Clip):
+        if recorded:
+            return {"type": "video", "frames": [_part(image, recorded) for image in part.images]}
+        return {"type": VIDEO, VIDEO: {"url": part.data_url()}}
     if recorded:
         return {"half_of": part.whole.sha256} if part.whole else {"artifact": part.sha256}
     return {"type": "image_url", "image_url": {"url": part.data_url()}}

@@ -26,13 +26,15 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 """The named conditions that retry, each as what it says of its reflection."""
 
 _KINDS: Mapping[str, str] = {preset["evidence"]: name for name, preset in PRESETS.items() if name != "other-model"}
+_TAKES_NO_VIDEO = ("https://api.openai.com/v1", "litellm:openai")
+"""Endpoints that are known to refuse a video; others say so when they are asked."""
 _SHORTEST_ANSWER = 2048
 """Tokens that a player's own model may at least answer with when it reflects: its turns are shorter than lessons."""
 
 
 def _absent(value: Any) -> bool:
     """Fields that came later are left out where they say nothing: the run keeps its id."""
-    return value in (None, 1, "shuffled")
+    return value in (None, 1, "shuffled", "frames")
 
 
 class ReflectionConfig(BaseModel):
@@ -57,6 +59,8 @@ class ReflectionConfig(BaseModel):
     """1: causes and lesson in one answer; 2: first the causes, then the lesson, with the pictures shown twice."""
     placebo: Annotated[Literal["shuffled", "other-game"], Field(exclude_if=_absent)] = "shuffled"
     """For `evidence: placebo`: the attempt's own frames in a wrong order, or frames of another game."""
+    video: Annotated[Literal["frames", "native"], Field(exclude_if=_absent)] = "frames"
+    """How the pictures are sent: one by one, or as one video of one picture a second, where the provider takes it."""
     writer: ModelOptions | Literal["rules"] | None = Field(default=None, exclude_if=_absent)
     """Who writes the lessons in the player's place: another model than the player's."""
     model: ModelOptions | None = None
@@ -83,7 +87,8 @@ class ReflectionConfig(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.evidence is None:
-            given = sorted({"stages", "placebo", "writer"} & {n for n in self.model_fields_set if _says(self, n)})
+            later = ("placebo", "stages", "video", "writer")
+            given = [name for name in later if not _absent(getattr(self, name))]
             if given or self.reflector == "player":
                 what = ", ".join(given) or "reflector 'player'"
                 raise ValueError(f"{what} needs `evidence`: {', '.join(_KINDS)}")
@@ -91,6 +96,9 @@ class ReflectionConfig(BaseModel):
             raise ValueError(f"evidence {self.evidence!r} shows a tutorial: `tutorial` must be true or an id")
         if self.writer is not None and self.reflector != "player":
             raise ValueError("`writer` writes in the player's place: leave `reflector` and `model` out")
+        models = [model for model in (self.model, self.writer) if isinstance(model, ModelOptions)]
+        if self.video == "native" and any(model.endpoint in _TAKES_NO_VIDEO for model in models):
+            raise ValueError("video 'native': OpenAI's own endpoint takes no video; set `video: frames`")
         if self.writer is not None and self.evidence == "none":
             raise ValueError("evidence 'none' has no lesson, and so no `writer`")
         return self
@@ -129,10 +137,6 @@ class ReflectionConfig(BaseModel):
             model = own_model(options) if player == "vlm" else None
         found = {"reflector": "rules" if model is None else "vlm", "model": model}
         return self.model_copy(update=found)
-
-
-def _says(config: ReflectionConfig, field: str) -> bool:
-    return not _absent(getattr(config, field))
 
 
 def own_model(options: Mapping[str, Any]) -> ModelOptions | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.calls import ModelCall
 from agents.errors import ProviderError, UnreadableReply
-from agents.gateway import Image, Message, ModelGateway, ModelRequest
+from agents.gateway import Clip, Image, Message, ModelGateway, ModelRequest
 from arena.prompting import Prompt
 from arena.reflection import answers, log
 from arena.reflection.config import ReflectionConfig
@@ -61,6 +61,7 @@ class MatchedReflector:
             "stages": config.stages,
             "frames": config.frames,
             "sampling": config.sampling,
+            "video": config.video,
         }
 
     def reflect(self, evidence: Evidence) -> Reflection:
@@ -155,10 +156,17 @@ class MatchedReflector:
             pictures=prompt.fill(kind, n=str(len(evidence.pictures))),
         )
 
-    def _pictures(self, evidence: Evidence) -> Iterator[str | Image]:
-        for number, shown in enumerate(evidence.pictures, 1):
-            yield f"picture {number} ({shown.label}):"
-            yield self._options.picture(shown.frame)
+    def _pictures(self, evidence: Evidence) -> Iterator[str | Image | Clip]:
+        """Each picture after its label; as a video, all labels in its order and then the same pictures."""
+        labels = [f"picture {number} ({shown.label}):" for number, shown in enumerate(evidence.pictures, 1)]
+        images = [self._options.picture(shown.frame) for shown in evidence.pictures]
+        if self._config.video == "native":
+            yield "\n".join(labels)
+            yield Clip(tuple(images))
+            return
+        for label, image in zip(labels, images, strict=True):
+            yield label
+            yield image
 
 
 def _unusable(call: ModelCall, calls: tuple[ModelCall, ...]) -> Reflection | None:

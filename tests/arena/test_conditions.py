@@ -390,3 +390,31 @@ def test_files_of_the_older_form_keep_their_identities(provider: FakeProvider) -
     assert trial.first.spec["agent"]["options"] == {"p": 0.5, "gain": 0.4}
     reflection = built.experiment.model_dump(mode="json")["blocks"][0]["conditions"][1]["reflection"]
     assert set(reflection) == {"reflector", "frames", "sampling", "tutorial", "max_words", "model"}
+
+
+# -- one video in the place of pictures --------------------------------------------------------------------------------
+
+
+def test_as_a_video_the_same_pictures_are_shown_in_the_same_order(
+    provider: FakeProvider, store: Store, place: Location
+) -> None:
+    conditions = [named(provider, name, video="native") for name in ("failure-video", "text-log", "placebo")]
+    run_id = run.run(experiment(provider, conditions), store, place, workers=0)
+    lesson = lessons_by_condition(store, run_id)["failure-video"]
+    [call] = [call for call in store.calls(lesson.episode_id) if call.id == lesson.call_id]
+    text, labels, video = call.request["messages"][1]["content"]
+    assert "Task: " in text["text"] and labels["text"].count("picture ") == len(video["frames"]) == 8
+    own = EpisodeFrames(store, store.episode(lesson.episode_id))(lesson.frames["failure"])
+    kept = [store.picture(part["artifact"]) for part in video["frames"]]
+    assert all(one is not None and np.array_equal(one, other) for one, other in zip(kept, own, strict=True))
+    seen = next(seen for seen in provider.requests if seen.tool == "reflection" and "left blank" not in seen.text)
+    assert len(seen.images) == 8
+    assert all(np.abs(a.astype(int) - b).mean() < 3 for a, b in zip(own, seen.images, strict=True))
+    found = budgets(store, run_id)
+    assert found.equal and {row.most_pictures for row in found.rows} == {8}
+
+
+def test_a_model_that_is_known_to_take_no_video_is_refused_in_the_file(provider: FakeProvider) -> None:
+    model = {"model": "gpt-4o", "base_url": "https://api.openai.com/v1"}
+    with pytest.raises(InvalidExperiment, match="takes no video; set `video: frames`"):
+        experiment(provider, [{"name": "failure-video", "reflection": {"video": "native", "model": model}}])

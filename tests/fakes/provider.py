@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import av
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
@@ -425,6 +426,9 @@ def _pictures(body: dict[str, Any]) -> Iterable[np.ndarray]:
     for message in body["messages"]:
         content = message.get("content")
         for part in content if isinstance(content, list) else []:
+            if part.get("type") == "video_url":
+                yield from _film(str(part["video_url"]["url"]))
+                continue
             if part.get("type") != "image_url":
                 if part.get("type") != "text":
                     raise BrokenPicture(f"unknown content part {part.get('type')!r}")
@@ -439,6 +443,18 @@ def _pictures(body: dict[str, Any]) -> Iterable[np.ndarray]:
                     yield np.asarray(picture.convert("RGB"))
             except (UnidentifiedImageError, OSError, binascii.Error, SyntaxError) as error:
                 raise BrokenPicture(f"the picture cannot be decoded: {error}") from None
+
+
+def _film(url: str) -> Iterable[np.ndarray]:
+    """Every picture of a video; a real provider looks at one or two a second."""
+    head, _, data = url.partition(",")
+    if head != "data:video/mp4;base64":
+        raise BrokenPicture(f"expected an MP4 as a data URL, got {head[:40]!r}")
+    try:
+        with av.open(io.BytesIO(base64.b64decode(data, validate=True)), "r", format="mp4") as container:
+            yield from [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    except (av.FFmpegError, binascii.Error, IndexError) as error:
+        raise BrokenPicture(f"the video cannot be decoded: {error}") from None
 
 
 def _digest(seen: Seen) -> bytes:
