@@ -83,6 +83,7 @@ def row(loop: Loop, of: Mapping[str, list[Played]], share: Mapping[str, float]) 
     episodes, floor, harness = of[key(loop)], of[FLOOR.name], of[PLAIN]
     seconds, steps, processor = _sum(episodes, "seconds"), _sum(episodes, "steps"), _sum(episodes, "processor_s")
     ratios = [one.seconds / other.seconds for one, other in zip(harness, episodes, strict=True)]
+    by_processor = [one.processor_s / other.processor_s for one, other in zip(harness, episodes, strict=True)]
     same = harness if loop.quality == PLAIN_QUALITY[floor[0].task.split("/")[0]] else of.get("plain loop, fast")
     least = _sum(floor, "processor_s") + share.get("rendering", 0.0) * processor
     return {
@@ -97,6 +98,8 @@ def row(loop: Loop, of: Mapping[str, list[Played]], share: Mapping[str, float]) 
         "times_plain_highest": max(ratios),
         "processor_ms_per_step": 1000 * processor / steps,
         "times_plain_processor": _sum(harness, "processor_s") / processor,
+        "times_plain_processor_lowest": min(by_processor),
+        "times_plain_processor_highest": max(by_processor),
         "times_same_pictures": _sum(same, "processor_s") / processor if same and loop is not FLOOR else None,
         "limit": _sum(harness, "processor_s") / least if share else None,
         "of_floor": _sum(floor, "seconds") / seconds,
@@ -164,6 +167,7 @@ def named_machine() -> dict[str, Any]:
     }
 
 
+TIMES = ("times_plain", "times_plain_processor")
 PARTS = ("physics", "controller", "judge", "observation", "rendering", "policy", "recording", "reset", "loop")
 
 
@@ -175,11 +179,11 @@ def show(console: Console, family: str, found: Mapping[str, Any]) -> None:
     for name in columns:
         table.add_column(name, justify="left" if name == "loop" else "right")
     for r in found["rows"]:
-        spread = f" ({r['times_plain_lowest']:.1f}-{r['times_plain_highest']:.1f})"
+        spread, by_processor = (f" ({r[name + '_lowest']:.1f}-{r[name + '_highest']:.1f})" for name in TIMES)
         table.add_row(
             r["loop"], str(r["replan"] or ""), f"{r['pictures_per_step']:.2f}", f"{r['ms_per_step']:.1f}",
             f"{r['steps_per_s']:.1f}", f"{r['episodes_per_s']:.3f}", f"{r['times_plain']:.1f}{spread}",
-            f"{r['processor_ms_per_step']:.1f}", f"{r['times_plain_processor']:.1f}",
+            f"{r['processor_ms_per_step']:.1f}", f"{r['times_plain_processor']:.1f}{by_processor}",
             _number(r["times_same_pictures"]), _number(r["limit"]),
             f"{100 * r['of_floor']:.0f} %", f"{r['identical']} of {r['episodes']}",
         )  # fmt: skip
