@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arena.statistics.interval import FEW_SEEDS, Interval, without_bounds
 from arena.statistics.means import SMALLEST
 
-BT_RESAMPLES = 500
+BT_RESAMPLES = 200
 DEGENERATE = 0.05
 """Share of resamples without finite strengths beyond which no interval is drawn."""
 
