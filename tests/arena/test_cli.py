@@ -227,7 +227,7 @@ def test_tasks_says_why_libero_cannot_be_played(arena: Command, monkeypatch: pyt
 def test_agents_lists_players_with_their_options(arena: Command) -> None:
     found = {agent["name"]: agent for agent in arena("agents", "--json").json}
     assert {"random", "scripted", "calibrated", "vlm"} <= found.keys()
-    assert {option["name"] for option in found["calibrated"]["options"]} == {"p", "gain"}
+    assert {option["name"] for option in found["calibrated"]["options"]} == {"p", "gain", "gains"}
     assert "calibrated" in arena("agents").out
 
 
