@@ -100,12 +100,11 @@ def chunk_at(actions: list[list[float]], step: int) -> list[list[float]]:
     return rows + [actions[-1]] * (CHUNK - len(rows))
 
 
-def built(job: dict[str, Any]) -> Any:
-    """The benchmark's environment, without its question on standard input and without a download."""
+def built(job: dict[str, Any], config: str) -> Any:
+    """The benchmark's environment, without its question on standard input (it finds a file in `config`) or a download."""
     import importlib.util
 
     root = Path((importlib.util.find_spec("libero").submodule_search_locations or [""])[0], "libero")  # type: ignore[union-attr]
-    config = tempfile.mkdtemp()
     Path(config, "config.yaml").write_text(f"bddl_files: {root / 'bddl_files'}\n")
     os.environ["LIBERO_CONFIG_PATH"] = config
     import libero.libero as package  # type: ignore[import-not-found]
@@ -182,8 +181,8 @@ def main() -> None:
     """Serve episodes until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the libraries print is no answer
-    with contextlib.redirect_stdout(sys.stderr):
-        env = built(json.loads(sys.stdin.readline()))
+    with contextlib.redirect_stdout(sys.stderr), tempfile.TemporaryDirectory() as config:
+        env = built(json.loads(sys.stdin.readline()), config)
         print("ready", file=answers, flush=True)
         for line in sys.stdin:
             print(json.dumps(play(env, json.loads(line))), file=answers, flush=True)

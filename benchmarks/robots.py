@@ -213,7 +213,7 @@ def main() -> int:
     if options.libero:
         os.environ["ARENA_LIBERO_ASSETS"] = str(Path(options.libero).expanduser())
     chosen = tuple(options.task or (*TABLETOP, *(LIBERO if options.libero else ())))
-    console, report = Console(width=180 if not sys.stdout.isatty() else None), {"families": {}}
+    console, report = Console(width=200 if not sys.stdout.isatty() else None), {"families": {}}
     count_pictures()
     with tempfile.TemporaryDirectory() as folder, Progress(console=Console(stderr=True), transient=True) as bar:
         for family in LOOPS:
