@@ -101,7 +101,7 @@ def chunk_at(actions: list[list[float]], step: int) -> list[list[float]]:
 
 
 def built(job: dict[str, Any], config: str) -> Any:
-    """The benchmark's environment, without its question on standard input (it finds a file in `config`) or a download."""
+    """The benchmark's environment, without a download or a question on standard input (`config`: an empty folder)."""
     import importlib.util
 
     root = Path((importlib.util.find_spec("libero").submodule_search_locations or [""])[0], "libero")  # type: ignore[union-attr]
