@@ -12,6 +12,7 @@ from environments.robots.motion import OPEN, Aim
 from environments.robots.object_skills import Verb
 from environments.robots.plans import StepPlan
 
+_IN_ROW = {2: ("left", "right"), 3: ("left", "middle", "right")}
 RISE_CM = 2.0
 """A hand that has nothing left to do rises by this per skill."""
 
@@ -81,7 +82,7 @@ class PlannedHands(ABC):
         return {"skill": "place", "object": said, "relation": step.verb, "target": target}
 
     def _spoken(self, names: Iterable[str], label: Callable[[str], str]) -> dict[str, str]:
-        """Names by what a person calls them: of two of a kind one is the left one, as `agentview` shows them."""
+        """Names by what a person calls them: of several of a kind one is the left one, as `agentview` shows them."""
         alike: dict[str, list[str]] = defaultdict(list)
         for name in names:
             alike[label(name)].append(name)
@@ -91,7 +92,7 @@ class PlannedHands(ABC):
                 spoken[said] = several[0]
                 continue
             in_row = sorted(several, key=lambda name: float(self._world.position(name)[1]))
-            sides = ("left", "right") if len(in_row) == 2 else tuple(f"{i}." for i in range(1, len(in_row) + 1))
+            sides = _IN_ROW.get(len(in_row)) or tuple(f"{i}." for i in range(1, len(in_row) + 1))
             spoken.update({f"{side} {said}": name for side, name in zip(sides, in_row, strict=True)})
         return spoken
 

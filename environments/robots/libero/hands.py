@@ -88,8 +88,9 @@ class LiberoHands(PlannedHands):
         meant = {*self._world.objects, *(name for predicate in fact.goal for name in predicate[1:])}
         shorter: dict[str, list[str]] = {}
         for name in spoken.values():
-            if name in meant:
-                shorter.setdefault(as_said(name, fact.instruction), []).append(name)
+            said = as_said(name, fact.instruction)
+            if name in meant and f" {said} " in f" {fact.instruction} ":
+                shorter.setdefault(said, []).append(name)
         return spoken | {said: found[0] for said, found in shorter.items() if said not in spoken and len(found) == 1}
 
 
