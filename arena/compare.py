@@ -11,7 +11,7 @@ from storage.store import Store
 Facts = Mapping[str, Mapping[str, Any]]
 """By kind of row, by the row's name: the columns that are results."""
 
-_MEASURED = frozenset({"created_at", "finished_at", "think_s", "env_s", "call_id"})
+_MEASURED = frozenset({"created_at", "finished_at", "think_s", "env_s", "call_id", "call_ids"})
 """Columns that may differ between two recordings of the same: clocks, and names of calls."""
 
 

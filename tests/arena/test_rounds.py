@@ -16,7 +16,9 @@ from storage.models import Episode
 BUILT = plan.build(
     parse(
         "name: rounds\ntasks: games/maze-v1\nspaces: semantic\nseeds: 1\nagents: random\nconditions:\n"
-        "  - {name: text-log, rounds: 5}\n  - {name: reflect-and-retry, rounds: 5}\n  - {name: plain-retry, rounds: 5}\n"
+        "  - {name: text-log, rounds: 5}\n"
+        "  - {name: reflect-and-retry, rounds: 5}\n"
+        "  - {name: plain-retry, rounds: 5}\n"
     )
 )
 FIRST = BUILT.trials[0].first
