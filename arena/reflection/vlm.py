@@ -109,7 +109,8 @@ class VlmReflector:
     ) -> Iterator[str | Image]:
         labels = FrameLabels(steps)
         for index, frame in zip(indices, frames, strict=True):
-            yield f"{video} frame {index} ({labels.label(index)}):"
+            seen = labels.label(index) if steps or video == "failure" else "without a log"
+            yield f"{video} frame {index} ({seen}):"
             yield self._options.picture(frame)
 
 
@@ -117,6 +118,8 @@ def _tutorial_text(evidence: Evidence) -> str:
     steps = evidence.tutorial_steps
     if not steps and not evidence.tutorial_indices:
         return "There is no tutorial."
+    if not steps:  # a person's own video
+        return "There is a tutorial of the same task, as pictures alone."
     lines = "\n".join(log.lines(steps))
     return (
         f"An expert's tutorial of the same task on another seed, {len(steps)} steps{log.elided(steps)}:\n"

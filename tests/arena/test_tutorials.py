@@ -238,3 +238,17 @@ def test_a_film_that_is_not_there_or_shows_something_else_is_refused_before_anyt
     with pytest.raises(InvalidExperiment, match=message):
         run.run(experiment(provider, named or row.id), store, place, workers=0)
     assert store.episodes() == []
+
+
+def test_the_older_form_takes_a_film_too_and_says_that_it_has_no_log(
+    provider: FakeProvider, store: Store, place: Location, tmp_path: Path
+) -> None:
+    row = tutorials.add(store, MAZE, film(tmp_path / "a.mp4"))
+    model = {"model": "fake/player", "base_url": provider.url}
+    reflection = {"reflector": "vlm", "model": model, "tutorial": row.id, "frames": 4}
+    asked = experiment(provider, row.id, conditions=[{"name": "reflect-and-retry", "reflection": reflection}])
+    run_id = run.run(asked, store, place, workers=0)
+    assert store.run(run_id).status == "finished"
+    [seen] = [seen for seen in provider.requests if seen.tool == "reflection"]
+    assert "as pictures alone" in seen.text and "tutorial frame 19 (without a log)" in seen.text
+    assert len(seen.images) == 4
