@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from environments.robots import manipulation
 from environments.robots.hands import PlannedHands
 from environments.robots.libero.expert import LiberoPlan
 from environments.robots.libero.goals import TABLES, as_said, words
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import Aim
+from environments.robots.motion import CLOSE, Aim
 from environments.robots.object_skills import Verb
 from environments.robots.steps import kind
 
@@ -67,7 +68,10 @@ class LiberoHands(PlannedHands):
         return (now - start) / (end - start) < 0.5
 
     def fetch(self, name: str) -> Aim:
-        """Towards having an object in the hand."""
+        """Towards having an object in the hand; one that fingers close on is not left for a better grasp."""
+        arm = self._plan.arm
+        if manipulation.in_hand(self._world, arm, name):
+            return Aim("close", arm.position, 0.0, CLOSE)
         return self._plan.insist(self._plan.fetch(name))
 
     def bring(self, name: str, place: str) -> Aim:
