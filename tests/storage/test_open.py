@@ -24,7 +24,7 @@ from storage.errors import (
     SchemaTooOld,
     StorageError,
 )
-from storage.models import Base, Call
+from storage.models import Base, Call, Episode, Lesson
 from storage.schema import alembic_config
 from storage.store import Store
 from storage.urls import mask, parse_database
@@ -97,6 +97,31 @@ def test_calls_written_before_pictures_were_kept_are_read_as_they_were(
     with Store.open(database, artifacts) as again, again.read() as session:
         calls = session.scalars(select(Call).order_by(Call.id)).all()
         assert [(call.request, call.reply) for call in calls] == [(request, reply) for reply in replies]
+
+
+def test_lessons_written_before_their_sources_were_kept_are_read_as_they_were(
+    database: str, artifacts: str, store: Store
+) -> None:
+    """Revision 0002 knew neither kind nor causes of a lesson; taken back and migrated again, nothing else changes."""
+    spec = {"seed": 1}
+    store.add(Episode(id="e1-a-0", identity="e1-a", try_no=0, spec=spec, task_id="t", space="s", agent="a", seed=1))
+    store.add(Lesson(id="l1", episode_id="e1-a-0", reflector="r", fingerprint="f", text="look left", kind="placebo"))
+    with store._engines.write.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        downgrade(config, "0002")
+        assert "tutorial" not in inspect(connection).get_table_names()
+    store.close()
+    with Store.open(database, artifacts) as again:
+        [lesson] = again.lessons("e1-a-0")
+        assert (lesson.text, lesson.kind, lesson.status, lesson.causes, lesson.call_ids) == (
+            "look left",
+            "",
+            "ok",
+            [],
+            [],
+        )
+        assert lesson.film_id is None and again.tutorials() == []
 
 
 def test_a_newer_schema_is_refused_untouched(database: str, artifacts: str) -> None:
