@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,12 +83,17 @@ def budgets(store: Store, run_id: str) -> Budgets:
     found: dict[str, dict[str, _Reflection]] = defaultdict(dict)
     links = [link for link in store.plan(run.id) if link.round == 1]
     episodes = store.latest_tries([link.identity for link in links])
-    for link in links:
+
+    @functools.lru_cache(maxsize=1)  # the lessons of one attempt follow one another
+    def calls_of(episode_id: str) -> list[Call]:
+        return store.calls(episode_id)
+
+    for link in sorted(links, key=lambda link: link.trial):
         episode = episodes.get(link.identity)
         if episode is None or episode.lesson_id is None or _is_transfer(episode):
             continue
         lesson = store.lesson(episode.lesson_id)
-        told = _told(store, lesson) if lesson else None
+        told = _told(lesson, calls_of) if lesson else None
         if told is not None:
             found[link.condition][link.trial] = told
     # A condition without any model call (`rules`) has no budget to compare.
@@ -147,10 +153,10 @@ def _tokens_apart(rows: Sequence[Spent]) -> float | None:
     return max(shares, default=None)
 
 
-def _told(store: Store, lesson: Lesson) -> _Reflection | None:
+def _told(lesson: Lesson, calls_of: Callable[[str], list[Call]]) -> _Reflection | None:
     """What a lesson's calls were given; None for a lesson that no model wrote."""
     wanted = set(lesson.call_ids) or {lesson.call_id}
-    calls = [call for call in store.calls(lesson.episode_id) if call.id in wanted]
+    calls = [call for call in calls_of(lesson.episode_id) if call.id in wanted] if wanted != {None} else []
     if not calls:
         return None
     counted = [_counted(call) for call in calls]
