@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from environments.actions.spec import Action, NativeActions, TypedActions
 from environments.errors import InvalidSnapshot, StaleObservation
+from environments.facts import Facts
 from environments.task import ActionSpace, Task
 
 Frame = NDArray[np.uint8]
@@ -153,6 +154,10 @@ class ArenaEnv(gymnasium.Env[dict[str, Any], Action]):
     def fault_truth(self) -> dict[str, Any] | None:
         """Privileged: the fault that was injected into this episode, or None."""
         return None
+
+    def facts(self) -> Facts:
+        """Privileged: what is to be seen in the main view now, for questions about it; none where nobody tells."""
+        return Facts()
 
     @abstractmethod
     def milestones(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from environments.env import Frame
+from environments.facts import Facts
 
 FRAME_SIZE = (640, 480)
 """Width and height of every game's picture, in pixels."""
@@ -92,6 +93,13 @@ class Game(ABC):
     @abstractmethod
     def reached(self) -> set[str]:
         """Milestones whose condition holds now (the environment remembers them)."""
+
+    def facts(self) -> Facts:
+        """What is to be seen in the picture of this moment, for questions about it; none unless a game tells some.
+
+        Asked while the game goes on: the banner at its end may hide anything.
+        """
+        return Facts()
 
     @abstractmethod
     def expert(self) -> dict[str, Any]:

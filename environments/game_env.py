@@ -15,6 +15,7 @@ from environments.actions.gui import GuiAction
 from environments.actions.spec import Action, TypedActions
 from environments.env import ArenaEnv, Frame, Views
 from environments.errors import DisplayError, InvalidSnapshot, MissingEngine
+from environments.facts import Facts
 from environments.game import FRAME_SIZE, Game, InputEvent
 from environments.task import ActionSpace, Task
 
@@ -148,6 +149,10 @@ class GameEnv(ArenaEnv):
     def observe(self) -> Views:
         """The frame: drawn by the engine, or grabbed from the screen that shows it."""
         return Views({}, {"frame": self._grab if self.space == ActionSpace.GUI else self.game.draw}, self)
+
+    def facts(self) -> Facts:
+        """The game's own; none once it is over, as a banner then hides a part of the picture."""
+        return Facts() if self.game.over else self.game.facts()
 
     def milestones(self) -> frozenset[str]:
         """Milestones reached so far."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from environments import drawing
 from environments.drawing import BOARD, Canvas, Colour
 from environments.env import Frame
+from environments.facts import Cell, Facts, Thing
 from environments.game import Game, InputEvent
 from environments.games.grid import STEPS, Direction, arrow
 
@@ -122,6 +123,22 @@ class Game2048(Game):
     def reached(self) -> set[str]:
         """`tile-8`, `tile-16` and so on up to the highest tile."""
         return {f"tile-{1 << exponent}" for exponent in range(3, self.highest + 1)}
+
+    def facts(self) -> Facts:
+        """What each cell holds, and where the highest tile is, if there is one."""
+
+        def name(exponent: int) -> str:
+            return f"the tile {1 << exponent}" if exponent else "no tile"
+
+        places = {(x, y): exponent for y, row in enumerate(self.board) for x, exponent in enumerate(row)}
+        corners = {cell: (BOARD[0] + 12 + 107 * cell[0], BOARD[1] + 12 + 107 * cell[1]) for cell in places}
+        highest = [cell for cell, exponent in places.items() if exponent == self.highest]
+        x, y = corners[highest[0]]
+        return Facts(
+            things=(Thing("the highest tile", x + 47, y + 47, 47),) if len(highest) == 1 else (),
+            cells=tuple(Cell((x, y, x + 95, y + 95), name(places[cell])) for cell, (x, y) in corners.items()),
+            contents=tuple(name(exponent) for exponent in range(max(self.highest + 2, 6))),
+        )
 
     def expert(self) -> dict[str, Any]:
         """The move with the best expectation over the next tile and the move after it."""

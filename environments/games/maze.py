@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict
 from environments import drawing
 from environments.drawing import BOARD, Canvas
 from environments.env import Frame
+from environments.facts import Cell as Square
+from environments.facts import Facts, Statement, Thing
 from environments.game import Game, InputEvent
 from environments.games.grid import OPPOSITE, STEPS, Cell, Direction, arrow, distances, neighbour
 
@@ -144,6 +146,25 @@ class Maze(Game):
             "door": self.won,
         }
         return {milestone for milestone, holds in conditions.items() if holds}
+
+    def facts(self) -> Facts:
+        """Player, key and door, and what each cell holds."""
+        side = (BOARD[2] - BOARD[0]) // self.size
+        places = {"the player": self.player, "the door": self.door}
+        if not self.has_key:
+            places["the key"] = self.key
+        names = {place: name for name, place in places.items()}
+
+        def square(cell: Cell) -> Square:
+            left, top = BOARD[0] + cell[0] * side, BOARD[1] + cell[1] * side
+            return Square((left, top, left + side, top + side), names.get(cell, "nothing"))
+
+        return Facts(
+            things=tuple(Thing(name, *self._centre(cell), side // 2) for name, cell in places.items()),
+            cells=tuple(square(cell) for cell in self.ways),
+            contents=("the player", "the key", "the door", "nothing"),
+            statements=(Statement("Does the player hold the key?", ("yes", "no"), "yes" if self.has_key else "no"),),
+        )
 
     def expert(self) -> dict[str, Any]:
         """A step of the shortest way to the key, then to the door."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from environments import drawing
 from environments.drawing import BOARD, SIDEBAR, Canvas, Colour
 from environments.env import Frame
+from environments.facts import Cell, Facts
 from environments.game import Game, InputEvent
 from environments.games.minesweeper_logic import Field as MineField
 from environments.games.minesweeper_logic import deduce, draw_mines
@@ -138,6 +139,17 @@ class Minesweeper(Game):
         }
         return {milestone for milestone, holds in conditions.items() if holds}
 
+    def facts(self) -> Facts:
+        """What each cell shows; what lies below a closed one is no fact."""
+        return Facts(
+            cells=tuple(
+                Cell((x, y, x + SIDE, y + SIDE), self._shows(SIZE * row + column))
+                for row, y in enumerate(range(TOP, TOP + SIZE * SIDE, SIDE))
+                for column, x in enumerate(range(LEFT, LEFT + SIZE * SIDE, SIDE))
+            ),
+            contents=("closed, without a flag", "a flag", "open, without a number", *map(_numbered, range(1, 9))),
+        )
+
     def expert(self) -> dict[str, Any]:
         """A cell that the numbers in sight prove safe; of several, the one that opens most, as only the engine knows.
 
@@ -195,6 +207,12 @@ class Minesweeper(Game):
             seen = TOP + SIDE * (self.exploded // SIZE)
             drawing.banner(canvas, "Game over", "There was a mine.", drawing.RED, clear_of=seen)
         return canvas.frame()
+
+    def _shows(self, cell: int) -> str:
+        if cell in self.opened:
+            number = self.field.number(cell)
+            return _numbered(number) if number else "open, without a number"
+        return "a flag" if cell in self.flags else "closed, without a flag"
 
     def _flag(self, cell: int) -> str | None:
         if cell in self.opened:
@@ -259,6 +277,10 @@ _NUMBERS: tuple[Colour, ...] = (
     drawing.MUTED,
 )
 """Colours of the numbers 1 to 8."""
+
+
+def _numbered(number: int) -> str:
+    return f"the number {number}"
 
 
 def _order(do: str, cell: int) -> dict[str, Any]:

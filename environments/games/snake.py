@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from environments import drawing
 from environments.drawing import BOARD, SIDEBAR, Canvas
 from environments.env import Frame
+from environments.facts import Cell as Square
+from environments.facts import Facts, Statement, Thing
 from environments.game import Game, InputEvent
 from environments.games.grid import OPPOSITE, STEPS, Cell, Direction, arrow, distances, neighbour
 from environments.games.notes import Note
@@ -125,6 +127,26 @@ class Snake(Game):
         if self.won:
             reached.add("all-apples")
         return reached
+
+    def facts(self) -> Facts:
+        """Head and apple, what each cell holds, and where the snake is heading."""
+        side = (BOARD[2] - BOARD[0]) // self.size
+        names = dict.fromkeys(self.body, "the snake's body") | {self.body[0]: "the snake's head"}
+        things = [Thing("the snake's head", *self._centre(self.body[0]), side // 2)]
+        if self.apple is not None:
+            names[self.apple] = "the apple"
+            things.append(Thing("the apple", *self._centre(self.apple), side // 2))
+
+        def square(x: int, y: int) -> Square:
+            left, top = BOARD[0] + x * side, BOARD[1] + y * side
+            return Square((left, top, left + side, top + side), names.get((x, y), "nothing"))
+
+        return Facts(
+            things=tuple(things),
+            cells=tuple(square(x, y) for y in range(self.size) for x in range(self.size)),
+            contents=("the snake's head", "the snake's body", "the apple", "nothing"),
+            statements=(Statement("Which way is the snake heading?", tuple(STEPS), self.heading),),
+        )
 
     def expert(self) -> dict[str, Any]:
         """The shortest way to the apple if the tail can still be reached after it, else the roomiest step."""

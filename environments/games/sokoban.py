@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from environments import drawing
 from environments.drawing import BOARD, Box, Canvas
 from environments.env import Frame
+from environments.facts import Cell, Facts, Thing
 from environments.game import Game, InputEvent
 from environments.games.grid import STEPS, Direction, arrow
 from environments.games.sokoban_levels import SIDE, Level, Position, Room, draw_level, solver, step
@@ -143,6 +144,18 @@ class Sokoban(Game):
         }
         return {milestone for milestone, holds in conditions.items() if holds}
 
+    def facts(self) -> Facts:
+        """The player, and what each cell of the room holds."""
+        view, room = _View(self.level.room), self.level.room
+        shown = [cell for cell in range(SIDE * SIDE) if room.floor >> cell & 1 or _touches_floor(room, cell)]
+        left, top, right, bottom = view.box(self.position.player)
+        player = Thing("the player", (left + right) // 2, (top + bottom) // 2, view.side // 2)
+        return Facts(
+            things=(player,),
+            cells=tuple(Cell(view.box(cell), self._holds(cell)) for cell in shown),
+            contents=("the player", "a wall", "a box on a ring", "a box that is not on a ring", "a ring", "bare floor"),
+        )
+
     def expert(self) -> dict[str, Any]:
         """The next move of a plan with the fewest pushes; out of a dead position by the shorter of undo and restart."""
         search = solver(self.level.room)
@@ -209,6 +222,17 @@ class Sokoban(Game):
         self.level, self.history, self.moves = level, [level.start], []
         self.par, self.pushes, self.least_left = len(plan), pushes, pushes
         self.pushed, self.turns, self.acted = False, 0, False
+
+    def _holds(self, cell: int) -> str:
+        room, position = self.level.room, self.position
+        if not room.floor >> cell & 1:
+            return "a wall"
+        target = room.targets >> cell & 1
+        if position.boxes >> cell & 1:
+            return "a box on a ring" if target else "a box that is not on a ring"
+        if cell == position.player:
+            return "the player"
+        return "a ring" if target else "bare floor"
 
     def _obstacle(self, direction: Direction) -> str:
         dx, dy = STEPS[direction]

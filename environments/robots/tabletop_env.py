@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from environments.facts import Facts
 from environments.robots import expert, motion, predicates
 from environments.robots.control import PandaArm
+from environments.robots.facts import scene_facts
 from environments.robots.rendering import Quality
 from environments.robots.robot_env import CAMERAS, RobotEnv
 from environments.robots.scene import BOWL
@@ -160,6 +162,10 @@ class TabletopEnv(RobotEnv):
         """The cubes by their colours."""
         colour = {"cube": self.world.layout.cube, "distractor": self.world.layout.distractor}.get(name)
         return f"{colour} cube" if colour else name
+
+    def facts(self) -> Facts:
+        """Where things are in the view from the front, and what the gripper does with them."""
+        return scene_facts(self)
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         self._unpack_world(self._start)

@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from environments.actions.spec import Action
 from environments.env import ArenaEnv, Frame, Views
+from environments.facts import Facts
 from environments.game import FRAME_SIZE
 from environments.robots.faults import Fault
 from environments.robots.motion import Posed
@@ -80,6 +81,10 @@ class TeleopEnv(ArenaEnv):
     def observe(self) -> Views:
         """The window; drawn, and its cameras rendered, when it is first looked at."""
         return Views({}, {"frame": self._teleop.grab}, self)
+
+    def facts(self) -> Facts:
+        """The robot's own, without places: in the window its picture is one of two, and scaled."""
+        return Facts(statements=self.robot.facts().statements)
 
     def milestones(self) -> frozenset[str]:
         """Milestones reached so far."""
