@@ -31,6 +31,7 @@ COMMANDS = {
     "runs",
     "leaderboard",
     "show",
+    "power",
     "verify",
     "certify",
     "profile",

@@ -79,7 +79,7 @@ def _notes(board: Leaderboard) -> Iterator[str]:
             endings.update(
                 {name: count for name, count in row.outcomes.items() if name not in ("won", "lost", "horizon")}
             )
-        yield f"{excluded} episodes are no scores and left out: {_listed(endings)}"
+        yield f"left out, as no scores: {_listed(endings)}"
     failures = Counter[str]()
     for row in board.rows:
         failures.update(row.failures)

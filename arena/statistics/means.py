@@ -49,7 +49,7 @@ RESAMPLES = 2_000
 SMALLEST = 3
 """Seeds of a single task that an interval needs. Of two, an honest one spans four fifths of the scale."""
 SMALLEST_IQM = 5
-"""Seeds that an interval of an interquartile mean needs: of fewer, nothing is trimmed away."""
+"""Seeds of every task that an interval of an interquartile mean needs: with three it covers 88 to 92 %."""
 
 _TOLERANCE = 1e-9
 
@@ -104,7 +104,8 @@ def stratified_mean(
     above = float(np.sqrt(((shares * (high - means)) ** 2).sum()))
     if below + above <= _TOLERANCE * float(shares.sum()) * (bounds[1] - bounds[0]):
         return without_bounds(estimate, int(n.sum()), NO_SPREAD)
-    return Interval(estimate, estimate - below, estimate + above, int(n.sum()))
+    least, most = float(shares.sum()) * bounds[0], float(shares.sum()) * bounds[1]  # rounding must not pass them
+    return Interval(estimate, max(least, estimate - below), min(most, estimate + above), int(n.sum()))
 
 
 def interquartile_mean(values: ArrayLike, axis: int = -1) -> Floats:
@@ -137,7 +138,7 @@ def iqm_interval(
     pooled = np.concatenate(data)
     estimate = float(interquartile_mean(pooled))
     why = ONE_SEED if pooled.size == 1 else ""
-    if pooled.size < SMALLEST_IQM or min(values.size for values in data) < SMALLEST:
+    if min(values.size for values in data) < SMALLEST_IQM:
         why = why or FEW_SEEDS
     elif all(np.ptp(values) == 0 for values in data):
         why = NO_SPREAD
