@@ -25,6 +25,8 @@ ON_LINE_M, TURNED_RAD = 0.010, 0.12
 """Precise enough to go on."""
 BEYOND = 0.3
 """Part of the range between a state's limits by which a part is moved past what is asked for."""
+NEAR_BASE_M, FROM_BASE_RAD = 0.40, math.radians(30)
+"""So close to the arm's base the elbow is at its limit under a vertical hand: it leans, with its palm away from it."""
 DOWN = np.array([0.0, 0.0, -1.0])
 
 
@@ -149,12 +151,40 @@ class Parts:
         point = at(data.geom_xpos[blade], top - 0.018)
         handle = m.Handle(point, heading, top, np.array(data.xaxis[joint]), pivot, left)
         near = float(np.linalg.norm(arm.position - point)) < 0.03
-        if near and m.in_hand(world, arm, name):
+        held = near and m.in_hand(world, arm, name)
+        base = at(world.mj_data.body("robot0_base").xpos - point, 0.0)
+        if float(np.linalg.norm(base)) < NEAR_BASE_M:
+            return self._knob_by_the_base(handle, base / np.linalg.norm(base), held=held)
+        if held:
             if arm.ramp < m.CLOSED:
                 return Aim("close", arm.position, 0.0, CLOSE)
             return m.pull(arm, handle)
         travel = max(top + 0.06, self._shapes.top_between(arm.position, point, 0.075) + 0.03)
         return m.reach_for(arm, point, heading, top, travel)
+
+    def _knob_by_the_base(self, handle: m.Handle, towards: Vector, *, held: bool) -> Aim:
+        """A knob so close to the arm's base that the hand must lean towards it."""
+        arm, point, heading, angle = self._arm, handle.point, handle.heading_rad, 0.0
+        assert handle.pivot is not None  # for the type checker: a knob turns
+        if held and arm.ramp >= m.CLOSED:
+            angle = m.pull(arm, handle).yaw_rad
+            heading = math.atan2(arm.rotation[1, 0], arm.rotation[0, 0]) + angle  # on from where the hand is
+        across = np.array([math.cos(heading), math.sin(heading), 0.0])
+        pose = leaning(towards, FROM_BASE_RAD, across, arm.rotation)
+        if held:
+            if not angle:
+                return Posed("close", arm.position, 0.0, CLOSE, pose)
+            return Posed("turn", m.turned_about(point, handle.pivot, angle), angle, CLOSE, pose)
+        approach, offset = pose[:, 2], arm.position - point
+        along = float(offset @ approach)
+        aside = float(np.linalg.norm(offset - along * approach))
+        turned = float(np.linalg.norm(turn_to(arm.rotation, pose))) < TURNED_RAD
+        if not turned or aside > ON_LINE_M:
+            return Posed("approach", point - STANDOFF_M * approach, 0.0, OPEN, pose)
+        closing = arm.ramp > -0.95  # the closing fingers move the hand a little: that does not begin it anew
+        if along > (-0.020 if closing else -0.012):
+            return Posed("close", arm.position if closing else point, 0.0, CLOSE, pose)
+        return Posed("descend", point - min(max(-along - 0.03, 0.0), 0.06) * approach, 0.0, OPEN, pose)
 
     def _door(self, joint: int, left: float) -> Aim:
         """A fist against the free end of a door, from outside, along its arc."""

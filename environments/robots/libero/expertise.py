@@ -7,7 +7,7 @@ from environments.robots.libero.suites import Fact
 MANAGED: dict[str, frozenset[int]] = {
     "spatial": frozenset({0, 1, 2, 3, 4, 5, 7, 8, 9}),
     "object": frozenset(range(10)),
-    "goal": frozenset({0, 1, 2, 4, 5, 6, 8, 9}),
+    "goal": frozenset({0, 1, 2, 4, 5, 6, 7, 8, 9}),
     "10": frozenset({0, 1, 2, 4, 5, 6, 7}),
     "90": frozenset(),
 }
