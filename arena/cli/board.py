@@ -142,7 +142,7 @@ def _comparisons(found: list[Comparison], correction: str) -> Group:
         label = plain(f"{made.condition} - {made.reference}")
         table.add_row(label, *(Text(show(made)) for _, show in columns))
     notes = [
-        f"n pairs on shared seeds; p of a sign-flip test, {correction}-corrected for {len(found)} comparisons",
+        f"n pairs on shared seeds; p of a sign-flip test, {correction}-corrected for each agent's comparisons",
         "P(up): how likely a seed improves; better, worse: p at most 0.05",
         "a retry gains by luck alone: a gain over plain-retry or placebo is learning",
     ]

@@ -152,8 +152,6 @@ def pairs(before: Cell, after: Cell) -> list[Pair]:
 
 def first_pairs(cell: Cell) -> list[Pair]:
     """The first attempt of each trial beside the one that is reported, where both are scored."""
-    if not cell.retried:
-        return []
     return _sorted(
         (unit(cell.last[trial]), before, cell.last[trial]) for trial, before in cell.first.items() if trial in cell.last
     )

@@ -7,7 +7,7 @@ A retry gains even if nothing was learned, since only failures are tried again. 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -57,7 +57,7 @@ class Comparison:
     p: float
     """Of the sign-flip test, uncorrected."""
     p_corrected: float = 1.0
-    """By Holm, among all comparisons of the run over tasks, or among all single-task ones."""
+    """By Holm, among the agent's comparisons over tasks, or among its single-task ones."""
 
     @property
     def verdict(self) -> str:
@@ -68,55 +68,48 @@ class Comparison:
 
 
 def comparisons(found: Sequence[Cell]) -> list[Comparison]:
-    """All comparisons of a run: those over tasks first, then task by task; p corrected within each of the two."""
-    cells = {(cell.task, cell.space, cell.agent, cell.condition): cell for cell in found}
-    single: list[tuple[Comparison, list[Pair]]] = []
-    for cell in found:
-        for reference in (FIRST, *REFERENCES):
-            other = cells.get((cell.task, cell.space, cell.agent, reference))
-            pairing = _pairing(cell, reference, other)
-            if pairing:
-                single.append((_comparison(cell, reference, [pairing], cell.task), pairing))
-    groups: dict[tuple[str, str, str, str], list[list[Pair]]] = defaultdict(list)
-    heads: dict[tuple[str, str, str, str], Comparison] = {}
-    for made, pairing in single:
-        key = (made.space, made.agent, made.condition, made.reference)
-        groups[key].append(pairing)
-        heads[key] = made
-    of_cell = {(cell.space, cell.agent, cell.condition): cell for cell in found}
+    """All comparisons of a run: those over tasks first, then task by task; p corrected among each agent's own."""
+    single: list[Comparison] = []
+    groups: dict[tuple[str, str, str, str], list[tuple[Cell, list[Pair]]]] = defaultdict(list)
+    for cell, reference, pairing in _pairings(found):
+        single.append(_comparison(cell, reference, [pairing], cell.task))
+        groups[cell.space, cell.agent, cell.condition, reference].append((cell, pairing))
     over = [
-        heads[key] if len(group) == 1 else _comparison(of_cell[key[:3]], key[3], group, "")
-        for key, group in groups.items()
+        _comparison(members[0][0], key[3], [pairing for _, pairing in members], "") for key, members in groups.items()
     ]
-    over = [replace(made, task="") for made in over]
-    return [*_corrected(over), *_corrected([made for made, _ in single])]
+    return [*_corrected(over), *_corrected(single)]
 
 
 def differences(found: Sequence[Cell]) -> dict[tuple[str, str, str, str], dict[str, list[float]]]:
     """Paired differences by seed and by task, of every space, agent, condition and reference: `arena power`'s pilot."""
-    cells = {(cell.task, cell.space, cell.agent, cell.condition): cell for cell in found}
     result: dict[tuple[str, str, str, str], dict[str, list[float]]] = defaultdict(dict)
-    for cell in found:
-        for reference in (FIRST, *REFERENCES):
-            other = cells.get((cell.task, cell.space, cell.agent, reference))
-            pairing = _pairing(cell, reference, other)
-            if pairing:
-                result[cell.space, cell.agent, cell.condition, reference][cell.task] = seed_differences(pairing)
+    for cell, reference, pairing in _pairings(found):
+        result[cell.space, cell.agent, cell.condition, reference][cell.task] = seed_differences(pairing)
     return dict(result)
 
 
-def _pairing(cell: Cell, reference: str, other: Cell | None) -> list[Pair]:
-    """What is compared: only conditions that retry, with their first attempts and with the references that retry."""
-    if not cell.retried:
-        return []
-    if reference == FIRST:
-        return first_pairs(cell)
+def _pairings(found: Sequence[Cell]) -> Iterator[tuple[Cell, str, list[Pair]]]:
+    """Every cell of a condition that retries, with each reference that it has pairs with."""
+    cells = {(cell.task, cell.space, cell.agent, cell.condition): cell for cell in found}
+    # By condition, not by cell: where all first attempts were won nothing was retried, and that is a gain of zero.
+    retrying = {cell.condition for cell in found if cell.retried}
+    for cell in found:
+        if cell.condition not in retrying:
+            continue
+        for reference in (FIRST, *REFERENCES):
+            other = cells.get((cell.task, cell.space, cell.agent, reference))
+            pairing = first_pairs(cell) if reference == FIRST else _reference_pairs(cell, other)
+            if pairing:
+                yield cell, reference, pairing
+
+
+def _reference_pairs(cell: Cell, other: Cell | None) -> list[Pair]:
+    """Pairs with a reference; none with itself, and of two references the later alone is compared with the earlier."""
     if other is None or other.condition == cell.condition:
         return []
     if other.condition.endswith(HELD_OUT) != cell.condition.endswith(HELD_OUT):
         return []
-    # Each pair of references once: the placebo against the plain retry.
-    if cell.condition in REFERENCES and REFERENCES.index(cell.condition) < REFERENCES.index(reference):
+    if cell.condition in REFERENCES and REFERENCES.index(cell.condition) < REFERENCES.index(other.condition):
         return []
     return pairs(other, cell)
 
@@ -141,10 +134,14 @@ def _comparison(cell: Cell, reference: str, pairings: Sequence[list[Pair]], task
 
 
 def _corrected(found: Sequence[Comparison]) -> list[Comparison]:
-    ordered = sorted(found, key=lambda c: (c.task, c.space, c.agent, c.condition, _place(c.reference)))
-    p = holm([made.p for made in ordered])
-    return [replace(made, p_corrected=value) for made, value in zip(ordered, p, strict=True)]
-
-
-def _place(reference: str) -> int:
-    return (FIRST, *REFERENCES).index(reference)
+    """The comparisons in order, each agent's a family of its own: what is asked is whether *this* agent learns."""
+    families: dict[str, list[Comparison]] = defaultdict(list)
+    for made in found:
+        families[made.agent].append(made)
+    corrected = [
+        replace(made, p_corrected=p)
+        for family in families.values()
+        for made, p in zip(family, holm([made.p for made in family]), strict=True)
+    ]
+    places = (FIRST, *REFERENCES)
+    return sorted(corrected, key=lambda c: (c.task, c.space, c.agent, c.condition, places.index(c.reference)))

@@ -107,7 +107,7 @@ def _row(cell: Cell, scale: Scale | None) -> Row:
     costs = [Decimal(episode.summary["cost_usd"]) for episode in played if episode.summary.get("cost_usd") is not None]
     unknown = any(episode.summary.get("cost_unknown") for episode in played)
     score = mean_interval(scores) if scores else None
-    gains = seed_differences(first_pairs(cell))
+    gains = seed_differences(first_pairs(cell)) if cell.retried else []
     failures = _failures(cell)
     return Row(
         task=cell.task,

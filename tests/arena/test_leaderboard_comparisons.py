@@ -127,14 +127,28 @@ def test_a_condition_is_compared_with_its_first_attempts_and_with_the_references
     assert only(board, task="games/maze-v1", condition="placebo", reference="plain-retry").difference.estimate == 0.0
 
 
-def test_p_is_corrected_among_comparisons_of_a_level(book: Book) -> None:
+def test_p_is_corrected_among_an_agents_comparisons_of_a_level(book: Book) -> None:
     for task in ("games/maze-v1", "games/snake-v1"):
         book.trials(task, "a", FIRST, plain_retry=PLAIN, failure_video=VIDEO)
+        book.trials(task, "b", [0.0] * 5, plain_retry=[0.0] * 5, failure_video=VIDEO)
     board = book.board()
-    for level in ([c for c in board.comparisons if c.task], [c for c in board.comparisons if not c.task]):
-        assert [c.p_corrected for c in level] == holm([c.p for c in level])
-    assert [len([c for c in board.comparisons if c.task]), len(board.comparisons)] == [6, 9]
+    for agent in "ab":
+        own = [c for c in board.comparisons if c.agent == agent]
+        for family in ([c for c in own if c.task], [c for c in own if not c.task]):
+            assert [c.p_corrected for c in family] == holm([c.p for c in family])
+        assert (len([c for c in own if c.task]), len(own)) == (6, 9)
     assert board.correction == "Holm"
+
+
+def test_a_task_that_was_won_at_once_counts_as_no_gain(book: Book) -> None:
+    """Left out, the mean over tasks would be that of the tasks where there was something to gain."""
+    book.trials("games/maze-v1", "a", FIRST, plain_retry=PLAIN, failure_video=VIDEO)
+    book.trials("games/snake-v1", "a", [100.0] * 5, plain_retry=[0.0] * 5, failure_video=[0.0] * 5)
+    board = book.board()
+    over = only(board, task="", condition="failure-video", reference="plain-retry")
+    assert (over.tasks, over.pairs, over.difference.estimate) == (2, 10, pytest.approx(27.4 / 2))
+    [row] = [row for row in board.rows if row.task == "games/snake-v1" and row.condition == "failure-video"]
+    assert row.gain is None, "nothing was retried"
 
 
 def test_over_tasks_every_task_weighs_alike_and_more_pairs_decide(book: Book) -> None:

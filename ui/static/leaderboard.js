@@ -133,7 +133,7 @@ function compared(board) {
       cell("p", h("span", { title: `uncorrected ${fixed(row.p, 4)}` }, fixed(row.p_corrected, 3)), row.verdict ? h("b", {}, ` ${row.verdict}`) : null),
       cell("Pairs", number(row.pairs, 0)));
   };
-  return section("Comparisons", `Paired on shared seeds; p of a sign-flip test, corrected by ${board.correction} among the comparisons over tasks and among those task by task. A retry gains by luck alone: only a gain over plain-retry or placebo is learning.`, heads,
+  return section("Comparisons", `Paired on shared seeds; p of a sign-flip test, corrected by ${board.correction} among each agent's comparisons over tasks, and among its comparisons task by task. A retry gains by luck alone: only a gain over plain-retry or placebo is learning.`, heads,
     board.comparisons.filter((row) => !row.task).map(line),
     h("details", {}, h("summary", {}, "Task by task"), grid(heads, board.comparisons.filter((row) => row.task).map(line))));
 }
