@@ -26,6 +26,7 @@ from scipy import special
 
 from arena.certification import machine
 from arena.statistics import SHARE, interquartile_mean, iqm_interval, mean_interval, stratified_mean
+from arena.statistics.means import SMALLEST_IQM
 
 Floats = NDArray[np.float64]
 Population = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -202,8 +203,10 @@ def over_tasks(experiments: int, seed: int) -> list[str]:
                 rows = [list(x) for x in sample]
                 hits[1] += stratified_mean(rows, bounds=SHARE).covers(truth)
                 hits[3] += iqm_interval(rows, rng, bounds=SHARE).covers(middle)
-            cells = " | ".join(f"{100 * value:.0f}" for value in hits / (experiments // 2))
-            lines.append(f"| {name} | {n} | {cells} |")
+            cells = [f"{100 * value:.0f}" for value in hits / (experiments // 2)]
+            if n < SMALLEST_IQM:
+                cells[3] = "none drawn"
+            lines.append(f"| {name} | {n} | {' | '.join(cells)} |")
     return lines
 
 
