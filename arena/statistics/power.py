@@ -148,9 +148,10 @@ class Pilot:
         data = [np.asarray(values, dtype=np.float64) for values in strata]
         tied = any((values == 0).any() for values in data)
         rate = _tilt(data, gain) if tied else None
+        self.too_small = 1.0
+        """What a number of seeds lacks, because a sample's own variance is (n - 1) / n of what it estimates."""
         if rate is None:
             mean = float(np.mean([values.mean() for values in data]))
-            # A sample's own variance is (n - 1) / n of what it estimates: the answer would be too small by as much.
             self._values = [
                 values.mean()
                 + gain
@@ -160,6 +161,10 @@ class Pilot:
             ]
             self._shares = [np.full(values.size, 1 / values.size) for values in data]
         else:
+            # Stretching would part what is equal, so the answer is corrected and not the values.
+            own = [float(values.var()) for values in data]
+            unbiased = [v * values.size / max(1, values.size - 1) for v, values in zip(own, data, strict=True)]
+            self.too_small = sum(unbiased) / sum(own)
             self._values = data
             self._shares = [_tilted(values, rate) for values in data]
 
@@ -229,11 +234,11 @@ def _by_simulation(
     while not enough(high):
         low, high = high, math.ceil(high * 1.25) + 1
         if high * len(data) > 4 * _SIMULATED_PAIRS:
-            return high
+            return math.ceil(high * pilot.too_small)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return math.ceil(high * pilot.too_small)
 
 
 def _freedom(data: Sequence[Floats], variances: Floats) -> float:
