@@ -18,7 +18,7 @@ from environments.robots.libero.expert_parts import Parts
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import Aim, at, native
+from environments.robots.motion import Aim, Posed, at, native
 from environments.robots.plans import StepPlan
 from environments.robots.steps import Step, kind
 from environments.robots.world import Arm, Vector
@@ -46,6 +46,8 @@ DEPTH_M = 0.030
 """How far the grip site goes below the top of what is taken across."""
 FLOOR_M = 0.014
 """The grip site stays this far above what a thing stands on."""
+STRETCHED_M = 0.74
+"""Farther from the arm's base than this, level, a hand that points down is at the end of its reach."""
 CARRY_M = 0.025
 """Between the lowest point of what is carried and the highest thing below its way."""
 CLEAR_M = 0.035
@@ -54,10 +56,16 @@ BESIDE_M = 0.075
 """What is so close to the hand's way counts as below it."""
 WALLED_M = 0.036
 """Between walls, the grip site goes no more than this below their top when it lets go."""
+FLAT_M, ABOVE_FLAT_M = 0.01, 0.05
+"""Half of the height of a region that is a mark on a surface, and how far above it its surface is looked for."""
 RELEASE_M = 0.012
 """How far above its place a thing is let go."""
 STALLED_M_S, INSIST = 0.012, 3.0
 """A hand slower than this that is not where it is meant to be, is sent so many times as far."""
+STALLED_SIDEWAYS_M_S = 0.03
+"""The same for a hand that is nearly over its place, whatever it does up or down."""
+ROOM_M = 0.02
+"""Between things that share a place."""
 
 
 def steps(fact: Fact) -> tuple[Step, ...]:
@@ -93,10 +101,16 @@ class LiberoPlan(StepPlan):
 
     def insist(self, goal: Aim) -> Aim:
         """An aim, or one farther away in its direction for a hand that stands still before it is there."""
-        if float(np.linalg.norm(self.arm.velocity)) < STALLED_M_S and goal.phase in ("lower", "descend", "approach"):
+        here, velocity = self.arm.position, self.arm.velocity
+        if float(np.linalg.norm(velocity)) < STALLED_M_S and goal.phase in ("lower", "descend", "approach"):
             # A load, or a wrist near its limit, leaves the controller a standing error: ask for more.
-            further = self.arm.position + INSIST * (goal.position - self.arm.position)
+            further = here + INSIST * (goal.position - here)
             return dataclasses.replace(goal, position=further, yaw_rad=1.5 * goal.yaw_rad)
+        left = float(np.linalg.norm((goal.position - here)[:2]))
+        still = float(np.linalg.norm(velocity[:2])) < STALLED_SIDEWAYS_M_S
+        if still and left < 0.03 and goal.phase in ("approach", "transport") and not isinstance(goal, Posed):
+            further = here + INSIST * (goal.position - here)
+            return dataclasses.replace(goal, position=at(further, float(goal.position[2])))
         return goal
 
     def waypoint(self) -> Aim:
@@ -133,22 +147,43 @@ class LiberoPlan(StepPlan):
         radius = float(np.linalg.norm(points[:, :2] - load[:2], axis=1).max())
         below = self.shapes.top_between(load, spot.surface, min(radius, 0.08), (name,))
         travel = max(below + CARRY_M, float(spot.surface[2]) + 0.04)
-        return m.bring(self.arm, load, foot, spot, travel)
+        goal = m.bring(self.arm, load, foot, spot, travel)
+        if goal.phase == "transport":  # near its place it need not stay as high as it has come
+            highest = travel + float(self.arm.position[2]) - foot
+            return dataclasses.replace(goal, position=at(goal.position, min(float(goal.position[2]), highest)))
+        return goal
 
     def spot(self, place: str, name: str) -> m.Spot:
         """Where on a place a thing is put."""
         world = self.world
         middle = world.position(place)
-        top = float(middle[2] + 0.02)
         if place in world.objects or place in world.fixtures:
             top = float(self.shapes.points(place)[:, 2].max())
         else:
-            top = float(middle[2] + world.half_size(place)[2])
+            half = world.half_size(place)
+            # A flat region may lie within what it is on: look for its surface from above.
+            top = float(middle[2] + (half[2] if half[2] > FLAT_M else ABOVE_FLAT_M))
+            middle = self._shared(place, name)
         surface = at(middle, self.shapes.surface(at(middle, top + 0.01), name))
         walls = self.shapes.top_between(middle, middle, 0.11, (name,))
         hang = float(self.arm.position[2]) - self._foot(name)
         release = max(RELEASE_M, walls - WALLED_M - hang - float(surface[2]))
         return m.Spot(surface, release, 0.010)
+
+    def _shared(self, place: str, name: str) -> Vector:
+        """Where on a region a thing goes: beside what else is put there, and under nothing that overhangs a drawer."""
+        world = self.world
+        middle, half = np.array(world.position(place)), world.half_size(place)
+        there = [step.thing for step in self.steps if step.places and step.place == place]
+        if len(there) > 1 and half[2] <= FLAT_M:
+            low, high = self.shapes.extent(name, 0.0)
+            apart = min(2 * (float(half[0]) - ROOM_M), high - low + 2 * ROOM_M)
+            middle[0] += apart * (there.index(name) - (len(there) - 1) / 2)
+        elif world.joints(place):
+            points = self.shapes.points(name)
+            radius = float(np.linalg.norm(points[:, :2] - world.position(name)[:2], axis=1).max()) / math.sqrt(2)
+            return self.shapes.roomiest(middle, np.abs(world.rotation(place)) @ half, radius, (name,))
+        return middle
 
     def _foot(self, name: str) -> float:
         return float(self.shapes.points(name)[:, 2].min())
@@ -195,6 +230,9 @@ class LiberoPlan(StepPlan):
         middle = self.world.position(name)
         boxes = self.shapes.others((name,))
         radius = self._rim_radius(name, points)
+        base = self.world.mj_data.body("robot0_base").xpos[:2]
+        due = self.due()
+        place = middle if due is None or not due.places else self.spot(due.place, name).surface
         best: tuple[float, m.Grasp] | None = None
         for i in range(RIM_SIDES):
             angle = m.HOME_RAD + 2 * math.pi * i / RIM_SIDES
@@ -203,6 +241,8 @@ class LiberoPlan(StepPlan):
             heading = m.half_turn(angle, m.HOME_RAD)
             cost = 10 * self.shapes.crowding(point, heading, boxes) + 0.02 * abs(heading - m.HOME_RAD)
             cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
+            for centre in (middle, place):  # neither here nor there should the arm be stretched out
+                cost += 5 * max(0.0, float(np.linalg.norm(centre[:2] + radius * out - base)) - STRETCHED_M)
             if best is None or cost < best[0]:
                 best = (cost, m.Grasp(point, heading, top))
         assert best is not None  # for the type checker: there are RIM_SIDES candidates

@@ -102,6 +102,26 @@ class Shapes:
             total += float(np.clip(deep.min(axis=0), 0.0, None).sum())
         return total
 
+    def roomiest(self, middle: Vector, half: Vector, radius_m: float, without: Collection[str]) -> Vector:
+        """The point of a level region, near its middle, over which a round thing comes down past the fewest things.
+
+        Args:
+            middle: of the region, (3,) m.
+            half: half of its extent along the world's axes, (3,) m.
+            radius_m: the thing's.
+            without: names of what is not in the way.
+        """
+        boxes = self.others(without)
+        low, high = boxes.min(axis=1), boxes.max(axis=1)
+        over = high[:, 2] > middle[2]
+        low, high = low[over, :2], high[over, :2]
+        steps = np.linspace(-0.75, 0.75, 11)
+        grid = middle[:2] + np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2) * half[:2]
+        gap = np.maximum(np.maximum(low[None] - grid[:, None], grid[:, None] - high[None]), 0.0)
+        deep = np.clip(radius_m - np.linalg.norm(gap, axis=2), 0.0, None).max(axis=1, initial=0.0)
+        cost = np.maximum(deep - 0.004, 0.0) + 0.05 * np.linalg.norm(grid - middle[:2], axis=1)
+        return np.array([*grid[int(np.argmin(cost))], middle[2]])
+
     def surface(self, place: Vector, without: str) -> float:
         """Height of what is below a point, apart from one object and the robot, m; the point's own if nothing is."""
         start, found = np.array(place, float), np.array([-1], np.int32)
