@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
-from arena.leaderboard.aggregates import Aggregate, HeadToHead, aggregates, head_to_heads
-from arena.leaderboard.cells import TUTORIAL, Cell, cells
-from arena.leaderboard.comparisons import ALPHA, CORRECTION, FIRST, REFERENCES, Comparison, comparisons, differences
+from arena.leaderboard.aggregate import Aggregate, HeadToHead, aggregates, head_to_heads
+from arena.leaderboard.cell import TUTORIAL, Cell, cells
+from arena.leaderboard.comparison import ALPHA, CORRECTION, FIRST, REFERENCES, Comparison, comparisons, differences
 from arena.leaderboard.normalisation import scales
-from arena.leaderboard.rows import Row, rows
+from arena.leaderboard.row import Row, rows
 from arena.statistics import Interval
 from storage.store import Store
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from arena.leaderboard.cells import Cell, by_seed
+from arena.leaderboard.cell import Cell, by_seed
 from storage.models import Episode
 
 FLOOR = "random"

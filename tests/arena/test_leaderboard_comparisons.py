@@ -12,7 +12,8 @@ from arena.conditions import HELD_OUT
 from arena.identity import digest
 from arena.leaderboard import Comparison, Leaderboard, leaderboard
 from arena.statistics import holm, mean_interval, sign_flip_test, stratified_mean
-from storage.models import Episode, Run, RunEpisode
+from environments.task import VLM_JUDGED
+from storage.models import Episode, Run, RunEpisode, Verdict
 from storage.store import Store
 
 RUN = "written-0000000000"
@@ -312,3 +313,28 @@ def test_json_has_everything_without_nan(book: Book) -> None:
     row = next(row for row in told["rows"] if row["agent"] == "random")
     assert row["score"] == {"estimate": 0.0, "low": None, "high": None, "n": 2, "why": "two seeds"}
     assert told == json.loads(json.dumps(book.board().to_json())), "the same rows give the same digits"
+
+
+def test_a_judge_that_was_asked_repeatedly_scores_by_its_majority(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two milestones one is held reached by two answers of three, the other by one of three."""
+    monkeypatch.setattr("arena.leaderboard.cell._tags", lambda task_id: (VLM_JUDGED,))
+    parts = ("desktop/pingus-v1", "gui", "a", 0, 0)
+    identity = book.episode(*parts)
+    book.link(identity, "single", identity, *parts, final=True)
+    for milestone, answers in (("m1", "rrn"), ("m2", "rnn")):
+        book.store.add(
+            *(
+                Verdict(
+                    id=f"{milestone}-{repeat}",
+                    episode_id=f"{identity}-0",
+                    milestone_id=milestone,
+                    judge="some model",
+                    fingerprint="f",
+                    repeat=repeat,
+                    verdict="reached" if answer == "r" else "not_reached",
+                )
+                for repeat, answer in enumerate(answers)
+            )
+        )
+    [row] = book.board().rows
+    assert row.score is not None and (row.score.estimate, row.judge) == (50.0, "some model")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arena.leaderboard.cells import Cell
+from arena.leaderboard.cell import Cell
 from arena.leaderboard.normalisation import Scale
-from arena.leaderboard.rows import Band, ranks
+from arena.leaderboard.row import Band, ranks
 from arena.statistics import SCORE, SHARE, Duel, Interval, Strengths, bradley_terry, iqm_interval, stratified_mean
 
 

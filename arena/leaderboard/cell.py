@@ -12,6 +12,7 @@ import numpy as np
 
 import environments
 from arena.judging import EngineJudge
+from arena.judging.report import majority_vote
 from environments.errors import UnknownTask
 from environments.task import VLM_JUDGED
 from storage.models import Episode, RunEpisode, Verdict
@@ -210,6 +211,9 @@ def _judged(store: Store, episodes: Sequence[Episode]) -> tuple[str, list[Episod
 
 
 def _with_score(episode: Episode, verdicts: Sequence[Verdict]) -> Episode:
-    reached = {verdict.milestone_id for verdict in verdicts if verdict.verdict == "reached"}
-    score = 100.0 * len(reached) / len({verdict.milestone_id for verdict in verdicts})
+    """The share of milestones that the judge holds reached, by the majority of its repeats."""
+    votes: dict[str, list[str]] = defaultdict(list)
+    for verdict in verdicts:
+        votes[verdict.milestone_id].append(verdict.verdict)
+    score = 100.0 * sum(majority_vote(given) == "reached" for given in votes.values()) / len(votes)
     return replace(episode, score=score, success=score == 100.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeVar
 
-from arena.leaderboard.cells import Cell, first_pairs, seed_differences
+from arena.leaderboard.cell import Cell, first_pairs, seed_differences
 from arena.leaderboard.normalisation import Scale, extreme
 from arena.outcomes import Outcome
 from arena.statistics import (

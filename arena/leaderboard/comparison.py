@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from arena.conditions import HELD_OUT
-from arena.leaderboard.cells import Cell, Pair, first_pairs, pairs, seed_differences
+from arena.leaderboard.cell import Cell, Pair, first_pairs, pairs, seed_differences
 from arena.statistics import (
     DIFFERENCE,
     Interval,
