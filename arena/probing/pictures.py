@@ -49,7 +49,7 @@ def drawn(frame: Frame, overlay: Iterable[Shape | Mark]) -> Frame:
     for item in overlay:
         if isinstance(item, Mark):
             left, top, right, bottom = item.box
-            pen.rectangle((left - 2, top - 2, right + 1, bottom + 1), outline=_MARK, width=3)
+            pen.rectangle((left - 2, top - 2, right + 1, bottom + 1), outline=_MARK, width=4)
         else:
             for inset, colour in _RIMS:
                 _fill(pen, item, item.radius - inset, colour or COLOURS[item.colour])
