@@ -18,7 +18,7 @@ from environments.robots.libero.expert_parts import Parts
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import Aim, Posed, at, native
+from environments.robots.motion import Aim, Posed, at, heading, native
 from environments.robots.plans import StepPlan
 from environments.robots.steps import Step, kind
 from environments.robots.world import Arm, Vector
@@ -35,6 +35,10 @@ RIM_DEPTH_M = {
 """What is taken by its rim, and how far below it; everything else is taken across its narrower side."""
 RIM_WALL_M = 0.004
 """The middle of a rim is this far inside the widest radius."""
+RIM_LEAST_M, CLASPED_M = 0.002, 0.008
+"""Fingers closed on a rim are farther apart than this, and the grip site is no farther from it than that."""
+LIFTED_M = 0.006
+"""A thing whose foot is higher than this above what is below it does not stand."""
 RIM_SIDES = 16
 SLANTS = tuple((slant, shift) for slant in (0.0, 0.35, -0.35, 0.65, -0.65) for shift in (0.0, 0.22, -0.22))
 """Ways to take a thing among others: turned from its own axis, rad, and beside its middle, as a part of its length."""
@@ -128,6 +132,27 @@ class LiberoPlan(StepPlan):
 
     # --- putting something somewhere ---------------------------------------------------------------------------------
 
+    def put(self, name: str, place: str, *, holds: bool) -> Aim:
+        """Towards an object being at its place and let go of; `holds`: whether it is there now."""
+        arm = self.arm
+        if arm.ramp >= m.CLOSED and self._clasped(name):
+            if holds and float(np.linalg.norm(arm.velocity)) < STALLED_M_S:
+                return m.leave(arm, self._leave_m())  # it is there and goes no further
+            return self.bring(name, place)
+        return super().put(name, place, holds=holds)
+
+    def _clasped(self, name: str) -> bool:
+        """Whether closed fingers have an object between them: a thin rim rattles, and for a step neither touches it."""
+        if m.in_hand(self.world, self.arm, name):
+            return True
+        foot = self._foot(name)
+        below = self.shapes.surface(at(self.world.position(name), foot + LIFTED_M), name)
+        if foot < below + LIFTED_M:
+            return False  # it stands: the fingers may be on their way still
+        boxes, here = self.shapes.boxes(name), self.arm.position
+        gap = np.maximum(np.maximum(boxes.min(axis=1) - here, here - boxes.max(axis=1)), 0.0)
+        return self.arm.width_m > RIM_LEAST_M and float(np.linalg.norm(gap, axis=1).min()) < CLASPED_M
+
     def _leave_m(self) -> float:
         return float(self.arm.position[2]) + 0.08
 
@@ -165,7 +190,11 @@ class LiberoPlan(StepPlan):
             top = float(middle[2] + (half[2] if half[2] > FLAT_M else ABOVE_FLAT_M))
             middle = self._shared(place, name)
         surface = at(middle, self.shapes.surface(at(middle, top + 0.01), name))
-        walls = self.shapes.top_between(middle, middle, 0.11, (name,))
+        if world.joints(place) and m.in_hand(world, self.arm, name):
+            palm = middle + at(self.arm.position - world.position(name), 0.0)
+            walls = self.shapes.top_under_palm(palm, heading(self.arm.rotation), (name,))
+        else:
+            walls = self.shapes.top_between(middle, middle, 0.11, (name,))
         hang = float(self.arm.position[2]) - self._foot(name)
         release = max(RELEASE_M, walls - WALLED_M - hang - float(surface[2]))
         return m.Spot(surface, release, 0.010)
@@ -181,8 +210,9 @@ class LiberoPlan(StepPlan):
             middle[0] += apart * (there.index(name) - (len(there) - 1) / 2)
         elif world.joints(place):
             points = self.shapes.points(name)
-            radius = float(np.linalg.norm(points[:, :2] - world.position(name)[:2], axis=1).max()) / math.sqrt(2)
-            return self.shapes.roomiest(middle, np.abs(world.rotation(place)) @ half, radius, (name,))
+            radius = float(np.ptp(points[:, :2], axis=0).min()) / 2
+            room = np.abs(world.rotation(place)) @ half
+            return self.shapes.roomiest(middle, room, radius, float(np.ptp(points[:, 2])), (name,))
         return middle
 
     def _foot(self, name: str) -> float:
@@ -209,13 +239,13 @@ class LiberoPlan(StepPlan):
         for slant, shift in SLANTS:
             if best is not None and slant and best[0] < CROWDED:
                 break  # straight is good enough
-            for heading in self.shapes.headings(name):
-                low, high = self.shapes.extent(name, heading)
-                back, fore = self.shapes.extent(name, heading + math.pi / 2)
+            for along in self.shapes.headings(name):
+                low, high = self.shapes.extent(name, along)
+                back, fore = self.shapes.extent(name, along + math.pi / 2)
                 u, v = (low + high) / 2, (back + fore) / 2 + shift * (fore - back)
-                c, s = math.cos(heading), math.sin(heading)
+                c, s = math.cos(along), math.sin(along)
                 point = np.array([u * c - v * s, u * s + v * c, z])
-                turned = m.half_turn(heading + slant, m.HOME_RAD)
+                turned = m.half_turn(along + slant, m.HOME_RAD)
                 wide = (high - low) / math.cos(slant) + FINGER_M * math.tan(abs(slant)) - m.OPEN_WIDTH_M
                 cost = 100 * max(0.0, wide) + 10 * self.shapes.crowding(point, turned, boxes)
                 cost += 0.05 * (abs(turned - m.HOME_RAD) + abs(slant) + abs(shift))
@@ -232,19 +262,24 @@ class LiberoPlan(StepPlan):
         radius = self._rim_radius(name, points)
         base = self.world.mj_data.body("robot0_base").xpos[:2]
         due = self.due()
-        place = middle if due is None or not due.places else self.spot(due.place, name).surface
+        put = due is not None and due.places
+        place = self.spot(due.place, name).surface if due is not None and put else middle
+        drawer = due is not None and put and bool(self.world.joints(due.place))
         best: tuple[float, m.Grasp] | None = None
         for i in range(RIM_SIDES):
             angle = m.HOME_RAD + 2 * math.pi * i / RIM_SIDES
             out = np.array([math.cos(angle), math.sin(angle)])
             point = np.array([*(middle[:2] + radius * out), top - depth])
-            heading = m.half_turn(angle, m.HOME_RAD)
-            cost = 10 * self.shapes.crowding(point, heading, boxes) + 0.02 * abs(heading - m.HOME_RAD)
+            turned = m.half_turn(angle, m.HOME_RAD)
+            cost = 10 * self.shapes.crowding(point, turned, boxes) + 0.02 * abs(turned - m.HOME_RAD)
             cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
+            if drawer:  # room for the hand where it lets go, too
+                there = np.array([*(place[:2] + radius * out), place[2] + top - depth - float(points[:, 2].min())])
+                cost += 10 * self.shapes.crowding(there, turned, boxes)
             for centre in (middle, place):  # neither here nor there should the arm be stretched out
                 cost += 5 * max(0.0, float(np.linalg.norm(centre[:2] + radius * out - base)) - STRETCHED_M)
             if best is None or cost < best[0]:
-                best = (cost, m.Grasp(point, heading, top))
+                best = (cost, m.Grasp(point, turned, top))
         assert best is not None  # for the type checker: there are RIM_SIDES candidates
         return best[1]
 

@@ -52,7 +52,11 @@ class Shapes:
 
     def points(self, name: str) -> Vector:
         """(n, 3) m: corners of the boxes of one thing."""
-        return np.asarray(self.corners()[self._of[name]].reshape(-1, 3))
+        return np.asarray(self.boxes(name).reshape(-1, 3))
+
+    def boxes(self, name: str) -> Vector:
+        """(g, 8, 3) m: the boxes of one thing."""
+        return np.asarray(self.corners()[self._of[name]])
 
     def others(self, names: Collection[str]) -> Vector:
         """(g, 8, 3) m: the boxes of everything but some things."""
@@ -84,7 +88,10 @@ class Shapes:
         return float(high[near, 2].max()) if near.any() else -math.inf
 
     def crowding(self, point: Vector, heading_rad: float, boxes: Vector) -> float:
-        """How deep an open hand at a grasp would be in things, m summed over fingers and palm."""
+        """How deep an open hand that comes straight down to a grasp would be in things, m summed over fingers and palm.
+
+        What ends above the hand counts as if it reached down to it: the hand has to pass it.
+        """
         c, s = math.cos(heading_rad), math.sin(heading_rad)
         local = boxes - point
         u, v, w = local[..., 0] * c + local[..., 1] * s, local[..., 1] * c - local[..., 0] * s, local[..., 2]
@@ -99,27 +106,43 @@ class Shapes:
         for part in hand:
             sides = np.array(part)
             deep = np.minimum(high, sides[:, 1:]) - np.maximum(low, sides[:, :1])
+            deep[2] = high[2] - sides[2, 0]
             total += float(np.clip(deep.min(axis=0), 0.0, None).sum())
         return total
 
-    def roomiest(self, middle: Vector, half: Vector, radius_m: float, without: Collection[str]) -> Vector:
-        """The point of a level region, near its middle, over which a round thing comes down past the fewest things.
+    def top_under_palm(self, hand: Vector, heading_rad: float, without: Collection[str] = ()) -> float:
+        """Height of the highest thing below the housing of a hand over a place, m; -inf with nothing there."""
+        c, s = math.cos(heading_rad), math.sin(heading_rad)
+        local = self.others(without) - hand
+        u, v = local[..., 0] * c + local[..., 1] * s, local[..., 1] * c - local[..., 0] * s
+        below = np.ones(len(local), bool)
+        for side, half in ((u, PALM_M[0]), (v, PALM_M[1])):
+            below &= (side.min(axis=1) < half) & (side.max(axis=1) > -half)
+        return float(hand[2] + local[below, :, 2].max()) if below.any() else -math.inf
+
+    def roomiest(
+        self, middle: Vector, half: Vector, radius_m: float, tall_m: float, without: Collection[str]
+    ) -> Vector:
+        """The point of a drawer, near its middle, where a round thing comes down past the fewest things.
 
         Args:
             middle: of the region, (3,) m.
             half: half of its extent along the world's axes, (3,) m.
-            radius_m: the thing's.
+            radius_m: the thing's, at its rim; its foot is taken to be three quarters as wide.
+            tall_m: the thing's height.
             without: names of what is not in the way.
         """
         boxes = self.others(without)
         low, high = boxes.min(axis=1), boxes.max(axis=1)
-        over = high[:, 2] > middle[2]
+        floor = float(middle[2] - half[2])
+        over = high[:, 2] > floor + 0.02
+        radius = np.where(high[over, 2] > floor + tall_m + 0.02, radius_m, 0.75 * radius_m)
         low, high = low[over, :2], high[over, :2]
-        steps = np.linspace(-0.75, 0.75, 11)
+        steps = np.linspace(-0.75, 0.75, 21)
         grid = middle[:2] + np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2) * half[:2]
         gap = np.maximum(np.maximum(low[None] - grid[:, None], grid[:, None] - high[None]), 0.0)
-        deep = np.clip(radius_m - np.linalg.norm(gap, axis=2), 0.0, None).max(axis=1, initial=0.0)
-        cost = np.maximum(deep - 0.004, 0.0) + 0.05 * np.linalg.norm(grid - middle[:2], axis=1)
+        deep = np.clip(radius - np.linalg.norm(gap, axis=2), 0.0, None).max(axis=1, initial=0.0)
+        cost = deep + 0.02 * np.linalg.norm(grid - middle[:2], axis=1)
         return np.array([*grid[int(np.argmin(cost))], middle[2]])
 
     def surface(self, place: Vector, without: str) -> float:

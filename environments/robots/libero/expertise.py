@@ -5,10 +5,10 @@ from __future__ import annotations
 from environments.robots.libero.suites import Fact
 
 MANAGED: dict[str, frozenset[int]] = {
-    "spatial": frozenset({0, 1, 2, 3, 4, 5, 7, 8, 9}),
+    "spatial": frozenset(range(10)),
     "object": frozenset(range(10)),
     "goal": frozenset({0, 1, 2, 4, 5, 6, 7, 8, 9}),
-    "10": frozenset({0, 1, 2, 4, 5, 6, 7}),
+    "10": frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8}),
     "90": frozenset(),
 }
 """Numbers of the tasks, by suite, whose goal it reaches from more than half of the first five initial states.
