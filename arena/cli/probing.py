@@ -38,7 +38,7 @@ def probe(
         str | None, typer.Option("--base-url", help="Its OpenAI-compatible endpoint; else litellm's providers.")
     ] = None,
     key_env: Annotated[str | None, typer.Option("--key-env", help="Name of the variable that holds its key.")] = None,
-    per_kind: Annotated[int, typer.Option("--per-kind", min=1, max=10_000, help="Questions of each kind.")] = 24,
+    per_kind: Annotated[int, typer.Option("--per-kind", min=1, max=10_000, help="Questions of each kind.")] = 48,
     kinds: Annotated[
         str, typer.Option(help="What to ask, with commas between: perception, chronology, planning.")
     ] = ",".join(KINDS),

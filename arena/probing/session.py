@@ -77,7 +77,7 @@ def probe(
     *,
     coordinates: Convention = "pixel",
     kinds: Collection[Kind] = KINDS,
-    per_kind: int = 24,
+    per_kind: int = 48,
     seed: int = 0,
     track: Track = iter,
 ) -> Probing:

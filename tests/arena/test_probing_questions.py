@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import environments
-from arena import probing
+from arena import probing, run
+from arena.experiment import parse
 from arena.location import Location
 from arena.probing import FORMS, Question, Recording, Spot
 from arena.probing.chronology import FIRST, FORWARD
@@ -22,6 +24,7 @@ from arena.probing.pictures import Mark, Shape, drawn
 from arena.probing.planning import ALLOWED
 from arena.probing.questions import balanced
 from arena.probing.recording import differ
+from environments.drawing import BLUE, DEEP_TEAL, GOLD, RED
 from storage.models import Episode
 from storage.store import Store
 
@@ -208,6 +211,38 @@ def test_no_constant_answer_is_good_at_states_or_cells(made: list[Question]) -> 
         assert len(answers) == 1 or max(answers.values()) - min(answers.values()) <= 1, answers
     per_content = Counter((question.task_id, question.truth) for question in of(made, "cell"))
     assert max(per_content.values()) <= 2
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Iterator[Recording]:
+    """A recording of a world that runs on while its player thinks."""
+    place = Location.of(str(tmp_path / "late.db"), None)
+    text = (
+        "{name: late, tasks: games/snake-v1, spaces: semantic, seeds: 1, agents: scripted, conditions: single,"
+        " clock: {kind: latency, ms: 400}, limits: {max_steps: 25}}"
+    )
+    with place.open() as store:
+        [episode] = probing.of_run(store, run.run(parse(text), store, place, workers=0))
+        yield Recording(store, episode, 0)
+
+
+def test_facts_are_those_of_the_very_frame(recordings: list[Recording], late: Recording) -> None:
+    """Where the engine has the player, the key and the apple, the recorded frame shows their colours."""
+    colours = {"the player": BLUE, "the key": GOLD, "the snake's head": DEEP_TEAL, "the apple": RED}
+    looked = Counter[str]()
+    assert late.moments
+    for recording in (*recordings, late):
+        for moment in recording.moments:
+            [frame] = recording.load([moment.frame])
+            for thing in moment.facts.things:
+                if thing.name not in colours:
+                    continue
+                r = thing.radius // 2 + 2
+                part = frame[thing.y - r : thing.y + r, thing.x - r : thing.x + r].astype(int)
+                near = np.abs(part - colours[thing.name]).max(axis=-1) < 40  # video coding blurs colours
+                assert near.mean() > 0.1, (recording.episode.id, moment.frame, thing)
+                looked[thing.name] += 1
+    assert set(looked) == set(colours)
 
 
 # planning
