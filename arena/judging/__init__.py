@@ -9,6 +9,7 @@ from arena.judging.agreement import Agreement, agreement, family, family_warning
 from arena.judging.config import JudgeConfig
 from arena.judging.engine import EngineJudge
 from arena.judging.factory import build
+from arena.judging.human import InvalidReview
 from arena.judging.judge import (
     Judge,
     JudgeEvidence,
@@ -24,6 +25,7 @@ from arena.judging.vlm import VlmJudge
 __all__ = [
     "Agreement",
     "EngineJudge",
+    "InvalidReview",
     "Judge",
     "JudgeConfig",
     "JudgeEvidence",

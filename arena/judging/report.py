@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from arena.judging.agreement import Agreement, agreement, family_warning
 from arena.judging.engine import EngineJudge
+from arena.judging.human import is_human, without_superseded
 from arena.judging.trust import Embedder, auroc, trust
 from arena.statistics import Interval, proportion
 from environments.task import VLM_JUDGED, Task
@@ -46,7 +47,7 @@ class JudgeReport:
     fingerprint: str
     episodes: int
     repeats: int
-    """Largest number of answers on one episode."""
+    """Largest number of answers to one question."""
     counts: Agreement
     """Of all its answers, each repeat on its own, on episodes whose truth the engine knows."""
     precision: Interval | None
@@ -89,13 +90,16 @@ class JudgesReport:
 def report(judged: Sequence[Judged], embed: Embedder | None = None) -> JudgesReport:
     """Weigh the judges of some episodes; the engine's own verdicts are the measure and no judge.
 
+    A judge is weighed by what it has judged: a person's verdicts are on some episodes and milestones, and of several
+    on one milestone the latest is the one that counts.
+
     Args:
         judged: The episodes.
         embed: For `trust_auroc`; see `arena.judging.trust.trust`.
     """
     by_judge: dict[str, dict[str, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
     for item in judged:
-        for verdict in item.verdicts:
+        for verdict in without_superseded(item.verdicts):
             if verdict.judge != EngineJudge.name:
                 by_judge[verdict.fingerprint][item.episode.id].append(verdict)
     episodes = {item.episode.id: item for item in judged}
@@ -131,15 +135,15 @@ def _judge(
     flips = [len({v.verdict for v in group}) > 1 for group in _questions(answers).values() if len(group) > 1]
     trusts = _trusts(known, episodes, embed)
     wrong = [is_wrong for _, _, is_wrong in trusts]
-    name = next(iter(answers.values()))[0].judge
-    repeats = max(len({v.repeat for v in given}) for given in answers.values())
+    first = next(iter(answers.values()))[0]
+    repeats = max(len(group) for group in _questions(answers).values())
 
     def share(part: int, whole: int) -> Interval | None:
         # Repeats of one question are no independent questions: they count as one, in parts.
         return proportion(part / repeats, whole / repeats) if whole else None
 
     return JudgeReport(
-        judge=name,
+        judge=first.judge,
         fingerprint=fingerprint,
         episodes=len(answers),
         repeats=repeats,
@@ -153,7 +157,7 @@ def _judge(
         trust_auroc=auroc([-concentration for concentration, _, _ in trusts], wrong),
         entropy_auroc=auroc([entropy for _, entropy, _ in trusts], wrong),
         n_trust=len(trusts),
-        warnings=_warnings(name, [episodes[episode_id].episode for episode_id in answers]),
+        warnings=() if is_human(first) else _warnings(first.judge, [episodes[key].episode for key in answers]),
     )
 
 
@@ -167,10 +171,10 @@ def _questions(answers: Mapping[str, Sequence[Verdict]]) -> dict[tuple[str, str]
 
 
 def _majorities(answers: Mapping[str, Sequence[Verdict]]) -> dict[tuple[str, str], str]:
-    return {place: _vote(verdict.verdict for verdict in group) for place, group in _questions(answers).items()}
+    return {place: majority_vote(verdict.verdict for verdict in group) for place, group in _questions(answers).items()}
 
 
-def _vote(votes: Any) -> str:
+def majority_vote(votes: Iterable[str]) -> str:
     """The most frequent of `reached` and `not_reached`; `uncertain` for a tie or without either."""
     counts = Counter(vote for vote in votes if vote in ("reached", "not_reached")).most_common()
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
@@ -184,7 +188,7 @@ def _trusts(
     """Concentration, entropy, and whether the majority is wrong, for every question that was asked often enough."""
     found = []
     for (episode_id, milestone_id), group in _questions(answers).items():
-        voted = _vote(verdict.verdict for verdict in group)
+        voted = majority_vote(verdict.verdict for verdict in group)
         if len(group) < MIN_FOR_TRUST or voted == "uncertain":
             continue
         measured = trust([verdict.verdict for verdict in group], [verdict.note for verdict in group], embed)
@@ -247,7 +251,7 @@ def _majority(votes: Sequence[Mapping[tuple[str, str], str]], judged: Sequence[J
                 milestone_id=place[1],
                 judge="majority",
                 fingerprint="",
-                verdict=_vote(judge[place] for judge in votes if place in judge),
+                verdict=majority_vote(judge[place] for judge in votes if place in judge),
             )
             for place in places
         ]
