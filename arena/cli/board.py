@@ -127,7 +127,7 @@ def _comparisons(found: list[Comparison], correction: str) -> Group:
         ("points", lambda made: interval(made.difference, signed=True)),
         ("P(up)", lambda made: f"{made.improvement.estimate:.2f}"),
         ("effect", lambda made: "" if made.effect is None or console.width < WIDE else f"{made.effect:+.2f}"),
-        ("p", lambda made: f"{made.p_corrected:.3f}"),
+        ("p", lambda made: f"{made.p_corrected:.3f}" if made.p_corrected >= 0.0005 else "<0.001"),
         ("n", lambda made: str(made.pairs)),
         ("", lambda made: made.verdict),
     ]

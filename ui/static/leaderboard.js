@@ -130,7 +130,7 @@ function compared(board) {
       cell("P(improves)", estimate(row.improvement, { high: 1, write: share, href, what: "probability of improvement" })),
       cell("Effect", row.effect === null ? "–" : signed(row.effect, 2, fixed)),
       cell("Wins", h("span", { title: `McNemar, uncorrected: p = ${fixed(row.success.p, 3)}` }, `${row.success.lost}, ${row.success.gained}`)),
-      cell("p", h("span", { title: `uncorrected ${fixed(row.p, 4)}` }, fixed(row.p_corrected, 3)), row.verdict ? h("b", {}, ` ${row.verdict}`) : null),
+      cell("p", h("span", { title: `uncorrected ${fixed(row.p, 4)}` }, row.p_corrected < 0.0005 ? "< 0.001" : fixed(row.p_corrected, 3)), row.verdict ? h("b", {}, ` ${row.verdict}`) : null),
       cell("Pairs", number(row.pairs, 0)));
   };
   return section("Comparisons", `Paired on shared seeds; p of a sign-flip test, corrected by ${board.correction} among each agent's comparisons over tasks, and among its comparisons task by task. A retry gains by luck alone: only a gain over plain-retry or placebo is learning.`, heads,
