@@ -12,6 +12,8 @@ import numpy as np
 
 import environments
 from arena.judging import EngineJudge
+from arena.judging.human import without_superseded
+from arena.judging.human import without_superseded
 from arena.judging.report import majority_vote
 from environments.errors import UnknownTask
 from environments.task import VLM_JUDGED
@@ -196,24 +198,32 @@ def _tags(task_id: str) -> tuple[str, ...]:
 def _judged(store: Store, episodes: Sequence[Episode]) -> tuple[str, list[Episode]]:
     """Episodes of a world that tells no score, with the share of milestones that a judge holds reached in its place.
 
-    The judge is the latest one that has judged all of them; without one nothing is scored.
+    The judge is the latest one that has judged all of them, each on all its milestones, which a person may not have;
+    without one nothing is scored.
     """
+    told = {e.id: without_superseded(store.verdicts(e.id)) for e in episodes}
     # The engine's own verdicts say of every milestone that it has not seen it.
-    verdicts = {e.id: [v for v in store.verdicts(e.id) if v.judge != EngineJudge.name] for e in episodes}
+    verdicts = {key: [v for v in group if v.judge != EngineJudge.name] for key, group in told.items()}
     latest: dict[str, Verdict] = {}
     for verdict in sorted((v for group in verdicts.values() for v in group), key=lambda v: v.created_at):
         latest[verdict.fingerprint] = verdict
     for fingerprint, verdict in sorted(latest.items(), key=lambda item: item[1].created_at, reverse=True):
         of_judge = [[v for v in group if v.fingerprint == fingerprint] for group in verdicts.values()]
-        if all(of_judge):
+        if all(_is_whole(e, votes) for e, votes in zip(episodes, of_judge, strict=True)):
             return verdict.judge, [_with_score(e, votes) for e, votes in zip(episodes, of_judge, strict=True)]
     return "", []
+
+
+def _is_whole(episode: Episode, verdicts: Sequence[Verdict]) -> bool:
+    return {verdict.milestone_id for verdict in verdicts} >= {
+        m.id for m in environments.get(episode.task_id).milestones
+    }
 
 
 def _with_score(episode: Episode, verdicts: Sequence[Verdict]) -> Episode:
     """The share of milestones that the judge holds reached, by the majority of its repeats."""
     votes: dict[str, list[str]] = defaultdict(list)
-    for verdict in verdicts:
+    for verdict in without_superseded(verdicts):
         votes[verdict.milestone_id].append(verdict.verdict)
     score = 100.0 * sum(majority_vote(given) == "reached" for given in votes.values()) / len(votes)
     return replace(episode, score=score, success=score == 100.0)

@@ -16,6 +16,7 @@ from arena.errors import InvalidExperiment
 from arena.experiment import parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
+from arena.review import add_human_verdict
 from arena.verification import verify
 from environments import registry
 from environments.game_env import GameEnv
@@ -88,6 +89,29 @@ def test_its_score_is_the_judges_and_without_one_there_is_none(
     store.add(*judgement(first, "b", 0), *judgement(second, "b", 3))
     assert (row().score.estimate, row().judge) == (25.0, "judge b")
     assert store.episode(first.id).score == first.score, "the rows are not touched"
+
+
+def test_a_person_gives_a_score_once_all_is_judged_and_may_change_their_mind(
+    foreign: environments.Task, store: Store, place: Location
+) -> None:
+    """What a person judged in part is no score, beside a judge of all or alone; of two decisions the latest counts."""
+    file = parse(FILE.replace("seeds: 2", "seeds: 1") + "agents: random\nconditions: single\n")
+    run_id = run.run(file, store, place, workers=0)
+    [episode] = store.episodes(run_id)
+    first, *rest = (milestone.id for milestone in foreign.milestones)
+
+    def row() -> Any:
+        [only] = leaderboard(store, run_id).rows
+        return only
+
+    add_human_verdict(store, foreign, episode, first, "not_reached", 0, name="ada")
+    assert row().score is None, "one milestone of several"
+    store.add(*judgement(episode, "a", 0))
+    assert (row().score.estimate, row().judge) == (0.0, "judge a")
+    for name in rest:
+        add_human_verdict(store, foreign, episode, name, "reached", 0, name="ada")
+    add_human_verdict(store, foreign, episode, first, "reached", 0, name="ada")
+    assert (row().score.estimate, row().judge) == (100.0, "human:ada")
 
 
 def test_an_interrupted_episode_is_played_afresh(
