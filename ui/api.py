@@ -127,6 +127,19 @@ def create_router(store: Store) -> APIRouter:
             raise HTTPException(422, f"a step index is a number from 0; got {index}")
         return {"items": [views.plain(row) for row in store.calls(known_episode(episode_id).id, index)]}
 
+    @router.get("/proposals")
+    def proposals(task: str = "", version: Annotated[int | None, Query(ge=0, le=10**9)] = None) -> dict[str, Any]:
+        """The tasks for which models proposed milestones; with `task`, what was proposed for it in one version."""
+        tasks = queries.proposed_tasks(store)
+        for item in tasks:
+            known = views.task(item["id"])
+            item["title"] = known["title"] if known else item["id"]
+        if not task:
+            return {"tasks": tasks}
+        if task not in {item["id"] for item in tasks}:
+            raise HTTPException(404, f"No milestones were proposed for a task {task[:80]} in this database.")
+        return {"tasks": tasks, **views.proposals(store, task, version)}
+
     @router.get("/{path:path}", include_in_schema=False)
     def unknown(path: str) -> None:
         """Say so in JSON, where a page would otherwise be sent."""

@@ -1,7 +1,8 @@
 """The app: FastAPI owns `/api`, `/media`, `/static` and `/healthz`; Gradio, mounted at `/ui`, carries the pages.
 
 The UI reads and never runs: every route answers GET and HEAD alone, and closing a tab affects nothing. Where a person
-may play, the routes of `ui.play` hand what is done to `arena.human`, which runs the game.
+may play, the routes of `ui.play` hand what is done to `arena.human`, which runs the game; where a person may review,
+those of `ui.review` hand what is decided to `arena.review` and `arena.milestones`, which write it down.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from arena.errors import ArenaError
 from storage.store import Store
 from ui import answers, api, media, pages
 from ui import play as playing
+from ui import review as reviewing
 from ui.play import PlayDesk
-from ui.security import Guard, Viewer, check_host, make_viewer
+from ui.security import PLAY, REVIEW, Guard, Viewer, check_host, make_viewer
 
 STATIC: Final = Path(__file__).parent / "static"
 DEFAULT_PORT: Final = 7860
@@ -42,7 +44,9 @@ class NoFreePort(ArenaError, OSError):
     """Every port that was tried is taken."""
 
 
-def create_app(store: Store, *, token: str | None = None, play: PlayDesk | None = None) -> FastAPI:
+def create_app(
+    store: Store, *, token: str | None = None, play: PlayDesk | None = None, review: bool = False
+) -> FastAPI:
     """Build the app.
 
     Importing Gradio takes some seconds, so it happens here and not when this module is imported.
@@ -52,6 +56,7 @@ def create_app(store: Store, *, token: str | None = None, play: PlayDesk | None 
         token: Whoever shows it may look (`?token=` once, or `Authorization: Bearer`). None means that only
             requests by a loopback name are answered.
         play: Where people play, if they may; its game ends with the server.
+        review: Whether people may give verdicts, and accept and reject proposed milestones.
     """
     viewer = make_viewer(token)
 
@@ -68,10 +73,13 @@ def create_app(store: Store, *, token: str | None = None, play: PlayDesk | None 
     app.include_router(_pages_router())
     if play is not None:
         app.include_router(playing.create_router(play))
+    if review:
+        app.include_router(reviewing.create_router(store))
     app.include_router(api.create_router(store))
     app.include_router(media.create_router(store))
-    app = _mount_gradio(app, viewer, plays=play is not None)
-    app.add_middleware(Guard, viewer=viewer, token=token, plays=play is not None)
+    app = _mount_gradio(app, viewer, plays=play is not None, reviews=review)
+    doors = [door for door, opened in ((PLAY, play is not None), (REVIEW, review)) if opened]
+    app.add_middleware(Guard, viewer=viewer, token=token, doors=doors)
     return app
 
 
@@ -82,6 +90,7 @@ def serve(
     *,
     token: str | None = None,
     play: PlayDesk | None = None,
+    review: bool = False,
     path: str = "",
     open_browser: bool = False,
     ready: Callable[[str], None] | None = None,
@@ -94,6 +103,7 @@ def serve(
         port: Port to listen on, or the first free one after it; 0 lets the system choose.
         token: See `create_app`; needed for any `host` that other machines can reach.
         play: See `create_app`.
+        review: See `create_app`.
         path: Where the link leads, for example `play?task=games/snake-v1`; the first page if empty.
         open_browser: Open the link in a browser once the server answers.
         ready: Called with the link once the port is ours; prints it by default.
@@ -106,7 +116,7 @@ def serve(
     listener = listen(host, port)
     with contextlib.closing(listener):
         link = _link(host, listener.getsockname()[1], token, path)
-        app = create_app(store, token=token, play=play)
+        app = create_app(store, token=token, play=play, review=review)
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, date_header=True)
         # The socket listens already: whoever follows the link now waits a moment and is answered.
         (ready or _print_link)(link)
@@ -203,23 +213,26 @@ def _pages_router() -> APIRouter:
     return router
 
 
-def _mount_gradio(app: FastAPI, viewer: Viewer, *, plays: bool) -> FastAPI:
+def _mount_gradio(app: FastAPI, viewer: Viewer, *, plays: bool, reviews: bool) -> FastAPI:
     # Read when Gradio is imported: it would otherwise report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     import gradio as gr
 
     static = f"/static/{static_version()}"
     head = (
-        f'<link rel="stylesheet" href="{static}/arena.css"><link rel="icon" href="{static}/icon.svg">'
+        f'<link rel="stylesheet" href="{static}/arena.css"><link rel="stylesheet" href="{static}/review.css">'
+        f'<link rel="icon" href="{static}/icon.svg">'
         f'<link rel="modulepreload" href="{static}/shell.js">'
     )
     if plays:
         head += f'<meta name="arena-play" content="on"><link rel="stylesheet" href="{static}/play.css">'
+    if reviews:
+        head += '<meta name="arena-review" content="on">'
     fonts = ["system-ui", "sans-serif"]  # names of the system's own: Gradio's default theme names web fonts
     theme = gr.themes.Base(font=fonts, font_mono=["ui-monospace", "monospace"])
     with gr.Blocks(title="Rewind Arena", fill_width=True, analytics_enabled=False) as blocks:
         pages.leaderboard.build(static)
-    for page in (pages.episodes, pages.replay, *((pages.play,) if plays else ())):
+    for page in (pages.episodes, pages.replay, pages.proposals, *((pages.play,) if plays else ())):
         with blocks.route(page.TITLE, f"/{page.NAME}", show_in_navbar=False):
             page.build(static)
     with warnings.catch_warnings():

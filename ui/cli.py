@@ -30,10 +30,13 @@ def view(
         str | None, typer.Option(envvar="ARENA_TOKEN", help="What visitors must present.", show_default=False)
     ] = None,
     play: Annotated[bool, typer.Option("--play", help="Let visitors play games, which are recorded.")] = False,
+    review: Annotated[
+        bool, typer.Option("--review", help="Let visitors overrule judges and decide on proposed milestones.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve leaderboards and replays in the browser."""
-    _serve(location(database, artifacts), host=host, port=port, token=token, play=play, as_json=as_json)
+    """Serve leaderboards and replays in the browser; read-only without --play and --review."""
+    _serve(location(database, artifacts), host=host, port=port, token=token, play=play, review=review, as_json=as_json)
 
 
 def serve(
@@ -93,6 +96,7 @@ def _serve(
     token: str | None,
     run_id: str | None = None,
     play: bool = False,
+    review: bool = False,
     as_json: bool = False,
 ) -> None:
     from ui.app import serve as serve_app  # Gradio takes seconds to import: only here
@@ -108,4 +112,4 @@ def _serve(
 
     with place.open() as store:
         desk = PlayDesk(store, place.scratch) if play else None
-        serve_app(store, host=host, port=port, token=token, play=desk, ready=ready)
+        serve_app(store, host=host, port=port, token=token, play=desk, review=review, ready=ready)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from storage.models import Call, Episode, Fault, Intervention, Lesson, RunEpisode, Step
+from storage.models import Call, Episode, Fault, Intervention, Lesson, MilestoneProposal, RunEpisode, Step
 from storage.store import Store
 from ui.timeline import StepRow
 
@@ -161,3 +161,10 @@ def retries_with(store: Store, lesson_ids: Iterable[str]) -> dict[str, list[str]
         for lesson_id, episode_id in session.execute(query.order_by(Episode.created_at, Episode.id)):
             found.setdefault(str(lesson_id), []).append(episode_id)
     return found
+
+
+def proposed_tasks(store: Store) -> list[dict[str, Any]]:
+    """The tasks for which milestones were proposed: `id`, and `n` proposals of all versions."""
+    with store.read() as session:
+        query = select(MilestoneProposal.task_id, func.count()).group_by(MilestoneProposal.task_id)
+        return [{"id": task, "n": n} for task, n in session.execute(query.order_by(MilestoneProposal.task_id))]

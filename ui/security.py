@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
@@ -59,10 +60,12 @@ _CLOSED: Final = ("/file=", "/file/", "/proxy=", "/upload", "/stream/", "/call/"
 
 _OPEN: Final = ("/healthz",)
 
-PLAY: Final = "/api/play"
-"""The only addresses that change anything, and only on a server that offers play."""
+PLAY: Final = re.compile(r"/api/play(/.*)?")
+REVIEW: Final = re.compile(r"/api/episodes/[^/]+/verdicts|/api/proposals/[^/]+/reviews")
+"""The only addresses that change anything, and only on a server that was started for it."""
 MAX_BODY: Final = 16_384
-"""Bytes of one message from the page of a game."""
+"""Bytes of one message from a page."""
+_SWITCHES: Final = {PLAY: "--play", REVIEW: "--review"}
 _DIGITS: Final = 9
 """Of a length that is read at all: Python refuses to read thousands of them."""
 
@@ -127,12 +130,14 @@ class Guard:
         app: What is guarded.
         viewer: Decides who may look.
         token: What visitors present, if anything.
-        plays: Whether people may play here: then, and only below `PLAY`, POST is let through to our own pages.
+        doors: `PLAY`, `REVIEW` or both: addresses at which POST is let through to our own pages.
     """
 
-    def __init__(self, app: ASGIApp, *, viewer: Viewer, token: str | None = None, plays: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, *, viewer: Viewer, token: str | None = None, doors: Collection[re.Pattern[str]] = ()
+    ) -> None:
         self.app = app
-        self._plays = plays
+        self._doors = doors
         self._viewer = viewer
         self._token = token
 
@@ -162,9 +167,12 @@ class Guard:
 
     def _refuse(self, connection: HTTPConnection) -> Response | None:
         path = connection.scope["path"]
-        posting = self._plays and connection.scope["method"] == "POST" and f"{path}/".startswith(f"{PLAY}/")
+        posting = connection.scope["method"] == "POST" and any(door.fullmatch(path) for door in self._doors)
         if connection.scope["method"] not in ("GET", "HEAD") and not posting:
-            return _problem(405, "this server is read-only: GET and HEAD only", {"Allow": "GET, HEAD"})
+            hint = [f"; `arena view {switch}` opens it" for door, switch in _SWITCHES.items() if door.fullmatch(path)]
+            told = "this server is read-only: GET and HEAD only" if not self._doors else "only GET and HEAD here"
+            closed = connection.scope["method"] == "POST"
+            return _problem(405, told + (hint[0] if hint and closed else ""), {"Allow": "GET, HEAD"})
         if path in _OPEN:
             return None
         if self._token is not None and "token" in connection.query_params:
@@ -207,7 +215,7 @@ def _refuse_post(connection: HTTPConnection) -> Response | None:
     headers = connection.headers
     scheme, _, host = headers.get("origin", "").partition("://")
     if scheme not in ("http", "https") or not host or host != headers.get("host", ""):
-        return _problem(403, "only this server's own pages may play")
+        return _problem(403, "only this server's own pages may change anything")
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return _problem(415, "send application/json")
     length = headers.get("content-length", "")

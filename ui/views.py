@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import environments
+from arena import milestones
 from environments.errors import UnknownTask
-from storage.models import Base, Episode, Lesson, Verdict
+from environments.task import VLM_JUDGED
+from storage.models import Base, Episode, Lesson, MilestoneProposal, MilestoneReview, MilestoneTruth, Verdict
 from storage.store import Store
+from ui import judgements as judged
 from ui import queries, timeline
 from ui.timeline import StepRow
 
@@ -49,6 +52,7 @@ def task(task_id: str) -> dict[str, Any] | None:
         "max_steps": found.max_steps,
         "category": found.category,
         "tier": found.tier,
+        "engine_knows": VLM_JUDGED not in found.tags,
         "milestones": [{"id": item.id, "text": item.text, "after": list(item.after)} for item in found.milestones],
     }
 
@@ -84,7 +88,7 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
         "runs": [plain(link) for link in queries.links_of(store, episode.identity)],
         "related": _related(store, episode),
         "truths": [{**plain(item), **timeline.after(rows, item.step_index)} for item in truths],
-        "verdicts": [_verdict(item, episode, rows) for item in verdicts],
+        **_judgements(episode, rows, truths, verdicts),
         "faults": [plain(item) for item in faults],
         "diagnoses": [plain(item) for item in diagnoses],
         "interventions": [plain(item) for item in forks],
@@ -122,6 +126,25 @@ def _verdict(item: Verdict, episode: Episode, rows: Sequence[StepRow]) -> dict[s
     return {**plain(item), **evidence}
 
 
+def judgements(store: Store, episode: Episode) -> dict[str, Any]:
+    """What all judges say of an episode: the part of `outline` that a new verdict changes."""
+    rows = queries.outline_rows(store, episode.id)
+    return _judgements(episode, rows, store.truths(episode.id), store.verdicts(episode.id))
+
+
+def _judgements(
+    episode: Episode, rows: Sequence[StepRow], truths: Sequence[MilestoneTruth], verdicts: Sequence[Verdict]
+) -> dict[str, Any]:
+    known = task(episode.task_id)
+    ids = [item["id"] for item in known["milestones"]] if known else []
+    # What is still being played may reach it yet; a task that is not installed may be one that only models can judge.
+    knows = known is not None and known["engine_knows"] and episode.status == "finished"
+    return {
+        "verdicts": [_verdict(item, episode, rows) for item in verdicts],
+        "judgements": judged.fold(ids, truths, verdicts, engine_knows=knows),
+    }
+
+
 def _lessons(store: Store, episode: Episode, rows: Sequence[StepRow]) -> dict[str, Any]:
     used = queries.lesson(store, episode.lesson_id) if episode.lesson_id else None
     drawn = store.lessons(episode.id)
@@ -149,3 +172,69 @@ def _lesson(
             known[source] = (store.episode(source), queries.outline_rows(store, source))
         frames[name] = [_evidence(*known[source], frame) for frame in chosen]
     return {**plain(item), "frames": frames, "retries": retries.get(item.id, [])}
+
+
+def proposals(store: Store, task_id: str, version: int | None) -> dict[str, Any]:
+    """The proposed milestones of a task: its versions, and all of one of them, the latest by default."""
+    found = milestones.reviewed(store, task_id)
+    versions: dict[int, dict[str, Any]] = {}
+    for item in found:
+        row = item.proposal
+        first = {"version": row.version, "model": row.model, "created_at": jsonable(row.created_at), "n": 0, "open": 0}
+        entry = versions.setdefault(row.version, first)
+        entry["n"] += 1
+        entry["open"] += item.state == "proposed"
+    chosen = max(versions, default=None) if version is None else version
+    sources: _Sources = {}
+    history = _by_proposal(store.reviews(task_id))
+    items = [item for item in found if item.proposal.version == chosen]
+    return {
+        "task": task(task_id) or {"id": task_id, "title": task_id, "milestones": []},
+        "versions": sorted(versions.values(), key=lambda entry: -entry["version"]),
+        "version": chosen,
+        "items": [_proposal(store, item, history.get(item.proposal.id, []), sources) for item in items],
+    }
+
+
+def proposal(store: Store, row: MilestoneProposal) -> dict[str, Any]:
+    """One proposal as it stands."""
+    [item] = [item for item in milestones.reviewed(store, row.task_id) if item.proposal.id == row.id]
+    return _proposal(store, item, _by_proposal(store.reviews(row.task_id)).get(row.id, []), {})
+
+
+_Sources = dict[str, tuple[Episode, Sequence[StepRow]] | str | None]
+"""Recordings by id: an episode with its steps, or the address of a person's own video; None if it is gone."""
+
+
+def _by_proposal(reviews: Sequence[MilestoneReview]) -> dict[str, list[MilestoneReview]]:
+    found: dict[str, list[MilestoneReview]] = {}
+    for review in reviews:
+        found.setdefault(review.proposal_id, []).append(review)
+    return found
+
+
+def _proposal(
+    store: Store, item: milestones.Reviewed, reviews: Sequence[MilestoneReview], sources: _Sources
+) -> dict[str, Any]:
+    row = item.proposal
+    frames = [frame for frame in row.frames if isinstance(frame, int)] or [row.first_frame]
+    return {
+        **plain(row),
+        "state": item.state,
+        "frames": [_frame_of(store, row, frame, sources) for frame in frames],
+        "first": _frame_of(store, row, row.first_frame, sources),
+        "reviews": [plain(review) for review in reviews],
+    }
+
+
+def _frame_of(store: Store, row: MilestoneProposal, frame: int, sources: _Sources) -> dict[str, Any]:
+    """A frame of a proposal's recording: with its step in an episode, with its picture alone in a person's video."""
+    key = row.episode_id or row.tutorial_id or ""
+    if key not in sources:
+        film = store.tutorial(row.tutorial_id) if row.tutorial_id else None
+        source = (store.episode(key), queries.outline_rows(store, key)) if row.episode_id else None
+        sources[key] = source or (film.video if film else None)
+    source_of = sources[key]
+    if isinstance(source_of, tuple):
+        return _evidence(*source_of, frame)
+    return {"frame": frame, "thumb": f"/media/{source_of}/frames/{frame}" if source_of else None}

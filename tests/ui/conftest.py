@@ -24,6 +24,7 @@ import uvicorn
 from PIL import Image, ImageDraw
 from sqlalchemy import insert
 
+import environments
 from storage.models import (
     Call,
     Diagnosis,
@@ -31,6 +32,8 @@ from storage.models import (
     Fault,
     Intervention,
     Lesson,
+    MilestoneProposal,
+    MilestoneReview,
     MilestoneTruth,
     Run,
     RunEpisode,
@@ -205,6 +208,7 @@ def write_run(folder: Path) -> dict[str, str]:
             **_robot(book),
             **_crowd(book),
             **_hostile(book),
+            **_disputed(book),
             "long": _long(book),
             "gone": _without_bytes(book),
         }
@@ -570,6 +574,71 @@ def _hostile(book: Book) -> dict[str, str]:
     return {"hostile": episode.id}
 
 
+JUDGES = ("gemini-3-pro", "gpt-5-mini", "qwen3-vl-235b-a22b-instruct", "steady", "internvl-4")
+
+
+def _disputed(book: Book) -> dict[str, str]:
+    """Five judges, five answers each, on every milestone of an episode, which one holds against the others; and
+    milestones that a model read out of it, reviewed by the engine and by people."""
+    base: dict[str, Any] = {"task_id": "games/snake-v1", "space": "semantic", "agent": "vlm:small", "seed": 4}
+    episode = book.episode("disputed", **base)
+    book.steps(episode, [{"turn": "up"}] * 40, score=lambda i: float(i))
+    ids = [milestone.id for milestone in environments.get("games/snake-v1").milestones]
+    for place, milestone in enumerate(ids[:3]):
+        book.store.add(MilestoneTruth(episode_id=episode.id, milestone_id=milestone, step_index=10 * place))
+    verdicts = []
+    for place, milestone in enumerate(ids):
+        for number, judge in enumerate(JUDGES):
+            for repeat in range(5):
+                lies = (number == 1 and place % 2 == 0) or (number == 2 and repeat == place % 5)
+                said = "reached" if (place < 3) != lies else "not_reached"
+                if number == 4 and place == 1:
+                    said = "uncertain"
+                verdicts.append(
+                    Verdict(
+                        id=ident(f"d{milestone}{judge}{repeat}"),
+                        episode_id=episode.id,
+                        milestone_id=milestone,
+                        judge=judge,
+                        fingerprint=ident(judge)[:24],
+                        repeat=repeat,
+                        verdict=said,
+                        confidence=0.5 + repeat / 10,
+                        frame=10 * place + 1 if said == "reached" and place < 4 else None,
+                        note=f"{judge} looked at the counter in the upper left corner.",
+                    )
+                )
+    book.store.add(*verdicts)
+    book.finish(episode, "lost", 39.0, 40, book.video(41, board))
+    texts = ("The snake has eaten its first apple.", HOSTILE, "The snake is six cells long and lies along the wall.")
+    for version in (1, 2):
+        for place, text in enumerate(texts):
+            proposal = MilestoneProposal(
+                id=f"m-{ident(f'proposal{version}{place}')[:24]}",
+                task_id="games/snake-v1",
+                version=version,
+                place=place,
+                text=text,
+                episode_id=episode.id,
+                first_frame=10 * place,
+                last_frame=10 * place + 8,
+                frames=[10 * place, 10 * place + 4, 10 * place + 8],
+                model=IMG if version == 1 else "small",
+            )
+            book.store.add(proposal)
+    book.store.add(
+        MilestoneReview(
+            id="r-engine",
+            proposal_id=f"m-{ident('proposal20')[:24]}",
+            state="accepted",
+            reviewer="engine",
+            matches=ids[1],
+            note="reached in the same stretch",
+        )
+    )
+    return {"disputed": episode.id, "proposal": f"m-{ident('proposal22')[:24]}"}
+
+
 def _long(book: Book) -> str:
     """20,000 steps without a video, in one transaction."""
     episode = book.episode("long", task_id="games/snake-v1", space="semantic", agent="random", seed=77)
@@ -627,9 +696,12 @@ def store(recorded: tuple[Path, dict[str, str]]) -> Iterator[Store]:
 class Server:
     """A real server on a free port of this machine, in a thread."""
 
-    def __init__(self, store: Store, token: str | None = None, play: PlayDesk | None = None) -> None:
+    def __init__(
+        self, store: Store, token: str | None = None, play: PlayDesk | None = None, review: bool = False
+    ) -> None:
         self._socket = listen("127.0.0.1", 0)
-        config = uvicorn.Config(create_app(store, token=token, play=play), log_level="warning", access_log=False)
+        app = create_app(store, token=token, play=play, review=review)
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"

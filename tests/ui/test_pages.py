@@ -305,9 +305,13 @@ def test_rollback_is_a_second_lane_and_its_cards_lead_to_the_steps(tab: Opener, 
 def test_evidence_of_a_verdict_jumps_to_its_frame(tab: Opener, ids: dict[str, str]) -> None:
     with tab() as it:
         it.replay(ids["first"])
-        it.page.locator(".box-milestones .thumb", has_text="frame 73").click()
+        it.page.locator(".box-milestones summary .step-link", has_text="frame 73").click()
         it.settle(73)
         assert it.shown() == 73
+        it.page.locator("tr[data-milestone='apple-1'] summary .badge").click()
+        it.page.locator(".box-milestones .answer .thumb", has_text="frame 25").click()
+        it.settle(25)
+        assert it.shown() == 25
 
 
 def test_lesson_leads_to_the_tutorial_and_to_both_attempts(tab: Opener, ids: dict[str, str]) -> None:

@@ -76,6 +76,7 @@ const SIGNS = {
   refused: ["⊗", "warn"], limit: ["◔", "warn"], provider_error: ["☁", "fail"], infrastructure_error: ["⚙", "fail"],
   running: ["…", "plain"], finished: ["✓", "plain"], interrupted: ["‖", "warn"], ok: ["✓", "plain"],
   reached: ["✓", "good"], not_reached: ["○", "plain"], uncertain: ["?", "warn"], invalid: ["!", "fail"],
+  accepted: ["✓", "good"], rejected: ["✗", "bad"], proposed: ["…", "plain"],
   fault: ["⚡", "bad"], suspect: ["?", "warn"], unrecoverable: ["✗", "bad"], abstain: ["–", "plain"],
 };
 

@@ -24,6 +24,19 @@ export async function get(path, params = {}, signal = undefined) {
   throw new Problem(answer.status, typeof detail === "string" ? detail : `The server answered ${answer.status}.`);
 }
 
+/** POST JSON to `/api/<path>`; throws a `Problem` that says what to do. */
+export async function post(path, body = {}) {
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  } catch {
+    throw new Problem(0, "The server does not answer. Is it still running?");
+  }
+  const said = await answer.json().catch(() => null);
+  if (answer.ok) return said;
+  throw new Problem(answer.status, typeof said?.detail === "string" ? said.detail : `The server answered ${answer.status}.`);
+}
+
 /** Call `refresh` every `seconds` while the tab is visible and `active()` holds; never polls otherwise. */
 export function whileActive(active, refresh, seconds = 5) {
   let timer = null;

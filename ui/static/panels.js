@@ -1,4 +1,4 @@
-// The texts beside the frame: the step, the model's calls, milestones, lessons, diagnoses, the episode's facts.
+// The texts beside the frame: the step, the model's calls, lessons, diagnoses, the episode's facts.
 
 import { badge, dollars, duration, episodeLink, h, moment, notice, number, show, signed } from "./dom.js";
 
@@ -17,7 +17,7 @@ function definition(pairs) {
 }
 
 /** A link to a step of the episode on the page; ordinary clicks move, others open the shared address. */
-function stepLink(jump, step, label, frame) {
+export function stepLink(jump, step, label, frame) {
   return h("a", { class: "step-link", href: episodeLink(jump.id, step), onclick: (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -99,7 +99,7 @@ export function calls(box, items) {
   show(box, items.length ? [h("h2", {}, "Model"), items.map((item, i) => call(item, i === items.length - 1))] : null);
 }
 
-function thumbnail(evidence, jump, caption) {
+export function thumbnail(evidence, jump, caption) {
   if (evidence.frame === null || evidence.frame === undefined) return null;
   const inner = [
     evidence.thumb ? h("img", { src: evidence.thumb, alt: `frame ${evidence.frame}`, loading: "lazy", width: 96, onerror: (event) => event.target.remove() }) : null,
@@ -109,23 +109,6 @@ function thumbnail(evidence, jump, caption) {
   const link = stepLink(jump, evidence.step, inner, evidence.frame);
   link.classList.add("thumb");
   return link;
-}
-
-/** Milestones: the engine's truth beside each judge's verdict and the frame that it relies on. */
-export function milestones(box, { task, truths, verdicts, episode }, jump) {
-  const known = task?.milestones ?? [];
-  const ids = [...new Set([...known.map((item) => item.id), ...truths.map((item) => item.milestone_id), ...verdicts.map((item) => item.milestone_id)])];
-  const rows = ids.map((id) => {
-    const truth = truths.find((item) => item.milestone_id === id);
-    const said = verdicts.filter((item) => item.milestone_id === id);
-    return h("tr", {}, h("th", { scope: "row" }, known.find((item) => item.id === id)?.text ?? id, h("small", {}, ` ${id}`)),
-      h("td", {}, truth ? [badge("reached"), " ", truth.step_index < 0 ? "at the start" : stepLink(jump, truth.step, `after step ${truth.step_index}`, truth.frame)]
-        : episode.status === "running" ? h("span", { class: "none" }, "not yet") : badge("not_reached")),
-      h("td", {}, said.length ? said.map((item) => h("div", { class: "verdict" }, h("div", {}, badge(item.verdict), " ", h("code", {}, item.judge),
-        item.confidence === null ? null : h("small", { class: "tight" }, ` ${number(item.confidence * 100, 0)} % sure`), item.repeat ? h("small", {}, ` repeat ${item.repeat}`) : null,
-        item.note ? h("p", { class: "model-text" }, item.note) : null), thumbnail(item, jump))) : h("span", { class: "none" }, "not judged")));
-  });
-  show(box, rows.length ? [h("h2", {}, "Milestones"), h("div", { class: "scroll" }, h("table", { class: "milestones" }, h("thead", {}, h("tr", {}, ["Milestone", "Engine's truth", "Judges"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows)))] : null);
 }
 
 function lesson(item, title, jump) {

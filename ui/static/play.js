@@ -1,6 +1,6 @@
 // A person plays: the picture comes from the server, keys and pointer go there, and the server runs the game.
 
-import { Problem, get } from "./http.js";
+import { Problem, get, post as send } from "./http.js";
 import { badge, episodeLink, h, link, notice, number, show } from "./dom.js";
 
 const WIDTH = 640, HEIGHT = 480;
@@ -23,18 +23,7 @@ const CATEGORIES = {
   "libero/10": "LIBERO 10 (long)", "libero/90": "LIBERO 90",
 };
 
-async function post(path, body = {}) {
-  let answer;
-  try {
-    answer = await fetch(`/api/play${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  } catch {
-    throw new Problem(0, "The server does not answer. Is it still running?");
-  }
-  const said = await answer.json().catch(() => null);
-  if (answer.ok) return said;
-  const detail = said?.detail;
-  throw new Problem(answer.status, typeof detail === "string" ? detail : Array.isArray(detail) ? detail.map((item) => `${item.loc?.at(-1)}: ${item.msg}`).join("; ") : `The server answered ${answer.status}.`);
-}
+const post = (path, body) => send(`play${path}`, body);
 
 /** Sends what is done, in order, one message at a time; what comes meanwhile waits for the next. */
 class Sender {

@@ -3,7 +3,8 @@
 import { badge, episodeLink, h, instrument, isTyping, link, notice, number, show } from "./dom.js";
 import { get, whileActive } from "./http.js";
 import { drawAction } from "./overlay.js";
-import { calls, diagnoses, facts, lessons, milestones, nearby, step as stepPanel } from "./panels.js";
+import { Milestones } from "./milestones.js";
+import { calls, diagnoses, facts, lessons, nearby, step as stepPanel } from "./panels.js";
 import { Player } from "./player.js";
 import { Frames, Steps } from "./steps.js";
 import { Timeline } from "./timeline.js";
@@ -41,6 +42,9 @@ class Replay {
     this.where = h("output", { class: "where", "aria-live": "off" });
     this.speed = h("select", { "aria-label": "steps a second" }, [1, 2, 5, 10, 20].map((rate) => h("option", { value: rate, selected: rate === 5 }, `${rate}/s`)));
     this.boxes = Object.fromEntries(["head", "step", "calls", "milestones", "lessons", "diagnoses", "facts", "nearby"].map((name) => [name, h("section", { class: `panel box-${name}` })]));
+    // While a seek is under way the screen shows neither frame for sure, and nothing can be cited.
+    this.milestones = new Milestones(this.boxes.milestones, jump, () => (this.player.shown === this.player.wanted ? this.player.shown : null));
+    this.player.element.addEventListener("settled", () => this.milestones.at());
     this.help = h("dialog", { class: "help", "aria-label": "keys" }, h("h2", {}, "Keys"),
       h("dl", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what)])),
       h("form", { method: "dialog" }, h("button", {}, "Close")));
@@ -61,7 +65,7 @@ class Replay {
 
   #constant() {
     show(this.boxes.head, header(this.episode));
-    milestones(this.boxes.milestones, this.episode, this.jump);
+    this.milestones.render(this.episode);
     lessons(this.boxes.lessons, this.episode, this.jump);
     diagnoses(this.boxes.diagnoses, this.episode, this.jump);
     facts(this.boxes.facts, this.episode);
@@ -113,6 +117,7 @@ class Replay {
     stepPanel(this.boxes.step, { row, end, position: this.position, episode: this.episode });
     nearby(this.boxes.nearby, this.steps, this.position, this.last, this.jump);
     this.player.draw();
+    this.milestones.at();
     this.#calls(row);
     this.main.dataset.step = this.position;
     this.main.dataset.loaded = end || row ? "yes" : "no";
