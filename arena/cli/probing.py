@@ -15,7 +15,7 @@ from arena.errors import InvalidExperiment, Problem
 from arena.location import Location
 from arena.models import ModelOptions
 from arena.probing import KINDS, FormReport, Kind, Probing, Question
-from arena.probing.report import to_json
+from arena.probing.report import report, to_json
 from arena.statistics import Interval
 from storage.models import Episode, ProbeAnswer
 from storage.store import Store
@@ -78,7 +78,7 @@ def probe(
                 seed=seed,
                 track=watched,
             )
-    rows = probing.report(found.asked)
+    rows = report(found.asked)
     if as_json:
         print_json(
             {

@@ -7,10 +7,10 @@ recording, or the engine's.
 
 from arena.probing.prober import Prober
 from arena.probing.question import KINDS, Kind, Question, Spot
-from arena.probing.questions import FORMS, questions
 from arena.probing.recording import Recording
-from arena.probing.report import FormReport, report
+from arena.probing.report import FormReport
 from arena.probing.session import Probing, of_run, of_tasks, probe
+from arena.probing.sets import FORMS, questions
 
 __all__ = [
     "FORMS",
@@ -26,5 +26,4 @@ __all__ = [
     "of_tasks",
     "probe",
     "questions",
-    "report",
 ]

@@ -19,11 +19,13 @@ from arena.experiment import parse
 from arena.identity import derived_seed, digest
 from arena.location import Location
 from arena.models import ModelOptions
+from arena.plan import Plan
 from arena.probing.prober import Prober, as_json, is_right
 from arena.probing.question import KINDS, Kind, Question, shuffled
-from arena.probing.questions import questions
 from arena.probing.recording import Recording
+from arena.probing.sets import questions
 from arena.recorder import record_calls
+from arena.workers import Progress
 from environments.errors import UnknownTask
 from environments.task import IRREVERSIBLE, NO_EXPERT, Task
 from storage.models import Episode, ProbeAnswer
@@ -61,7 +63,7 @@ def of_tasks(store: Store, location: Location, tasks: Sequence[Task]) -> list[Ep
     """The finished episodes of tasks; where a task has none, two of its expert's and two at random are played first.
 
     Raises:
-        NotEnoughData: a task has none, and its world is a program that is not started for this.
+        NotEnoughData: a task has none, and none can be played, or its world is a program that is not started for this.
     """
     found: list[Episode] = []
     for task in tasks:
@@ -185,4 +187,29 @@ def _played(store: Store, location: Location, task: Task) -> list[Episode]:
         "conditions": ["single"],
         "limits": {"max_steps": min(task.max_steps, _MAX_STEPS)},
     }
-    return of_run(store, running.run(parse(json.dumps(experiment), PLAYED), store, location, workers=0))
+    problems = _Problems()
+    run_id = running.run(parse(json.dumps(experiment), PLAYED), store, location, workers=0, observer=problems)
+    found = of_run(store, run_id)
+    if not found:
+        told = problems.last or "nothing that was played came to its end"
+        raise NotEnoughData(f"{task.id} has no recorded episode, and none could be played: {told}")
+    return found
+
+
+class _Problems:
+    """Implements `arena.run.Observer`: remembers what went wrong while nobody watches."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        """The last line of the last error."""
+
+    def planned(self, plan: Plan, *, done: int) -> None:
+        """Nothing to note."""
+
+    def checking(self, task_id: str, number: int, of: int) -> None:
+        """Nothing to note."""
+
+    def finished(self, progress: Progress) -> None:
+        """Note an error of the program."""
+        if progress.error:
+            self.last = progress.error.strip().splitlines()[-1]

@@ -22,7 +22,8 @@ from arena.location import Location
 from arena.models import ModelOptions
 from arena.probing import FormReport, Probing, Question, Recording, Spot
 from arena.probing.chronology import FIRST
-from arena.probing.report import ALL
+from arena.probing.report import ALL, report
+from environments.task import IRREVERSIBLE
 from storage.models import Episode
 from storage.store import Store
 
@@ -95,7 +96,7 @@ def ask(played: Any, provider: Any, behaviour: str = "ok", **more: Any) -> Probi
 
 
 def forms(found: Probing) -> dict[str, FormReport]:
-    return {row.form: row for row in probing.report(found.asked) if row.form != ALL}
+    return {row.form: row for row in report(found.asked) if row.form != ALL}
 
 
 def test_who_knows_the_truth_is_always_right_and_is_not_asked_twice(played: Any, provider: Any, wanted: Any) -> None:
@@ -134,7 +135,7 @@ def test_who_guesses_is_at_chance(played: Any, provider: Any) -> None:
         return {"x": int(rng.integers(width)), "y": int(rng.integers(height))}
 
     provider.policy = guess
-    rows = probing.report(ask(played, provider, model_seed=2, per_kind=48).asked)
+    rows = report(ask(played, provider, model_seed=2, per_kind=48).asked)
     for row in rows:
         assert row.accuracy is not None and row.chance is not None
         assert row.accuracy.covers(row.chance), row
@@ -172,7 +173,7 @@ def test_what_cannot_be_read_is_invalid_and_never_wrong(played: Any, provider: A
     assert len(found.asked) == 6
     for _, answer in found.asked:
         assert (answer.status, answer.correct, answer.answer) == ("invalid", None, None)
-    for row in probing.report(found.asked):
+    for row in report(found.asked):
         assert row.accuracy is None and row.n_invalid == row.n and row.flags == ()
     assert provider.n_requests == 12  # each was asked once more
 
@@ -242,6 +243,23 @@ def test_episodes_without_a_question_are_an_error(played: Any, provider: Any) ->
     _, store, _ = played
     with pytest.raises(NotEnoughData, match="give no question"):
         probing.probe(store, [], ModelOptions(model="fake/ok", base_url=provider.url))
+
+
+def test_a_task_that_cannot_be_played_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(task: str, space: str) -> Any:
+        raise RuntimeError(f"no engine for {task} behind {space}")
+
+    monkeypatch.setattr(environments, "make", broken)
+    place = Location.of(str(tmp_path / "arena.db"), None)
+    with place.open() as store, pytest.raises(NotEnoughData, match="none could be played: RuntimeError: no engine for"):
+        probing.of_tasks(store, place, [environments.get(TASKS[0])])
+
+
+def test_a_program_of_somebody_else_s_is_not_started(played: Any) -> None:
+    place, store, _ = played
+    task = next(task for task in environments.tasks() if IRREVERSIBLE in task.tags)
+    with pytest.raises(NotEnoughData, match="play it first"):
+        probing.of_tasks(store, place, [task])
 
 
 # the command

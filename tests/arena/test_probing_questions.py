@@ -22,8 +22,8 @@ from arena.probing import FORMS, Question, Recording, Spot
 from arena.probing.chronology import FIRST, FORWARD
 from arena.probing.pictures import Mark, Shape, drawn
 from arena.probing.planning import ALLOWED
-from arena.probing.questions import balanced
 from arena.probing.recording import differ
+from arena.probing.sets import balanced
 from environments.drawing import BLUE, DEEP_TEAL, GOLD, RED
 from storage.models import Episode
 from storage.store import Store
