@@ -218,11 +218,13 @@ def simulate(bank: Bank, seeds: int, experiments: int, seed: int) -> dict[str, A
     """So many experiments of so many seeds a task: coverage by kind of interval, and what the tests found."""
     rng = np.random.default_rng([seed, seeds])
     tallies: dict[str, Tally] = defaultdict(Tally)
+    rows: dict[str, dict[int, Tally]] = defaultdict(lambda: defaultdict(Tally))
     found = Findings()
     for _ in track(range(experiments), f"Experiments of {seeds} seeds", console=console):
         picks = [rng.integers(bank.size, size=seeds) for _ in TASKS]
-        for statement in statements(bank, picks, rng):
+        for row, statement in enumerate(statements(bank, picks, rng)):
             tallies[statement.what].add(statement.interval, statement.truth)
+            rows[statement.what][row].add(statement.interval, statement.truth)  # every experiment has the same rows
         test(bank, picks, rng, found)
     changes = bank.gains("learner", VIDEO, PLAIN)
     gain = float(np.mean([change.mean() for change in changes]))
@@ -232,7 +234,14 @@ def simulate(bank: Bank, seeds: int, experiments: int, seed: int) -> dict[str, A
         "seeds": seeds,
         "experiments": experiments,
         "coverage": {
-            what: {"drawn": t.drawn / t.of, "covered": t.covered / max(1, t.drawn), "intervals": t.of}
+            what: {
+                "drawn": t.drawn / t.of,
+                "covered": t.covered / max(1, t.drawn),
+                "intervals": t.of,
+                "rows": len(rows[what]),
+                "lowest": min(row.covered / max(1, row.drawn) for row in rows[what].values()),
+                "highest": max(row.covered / max(1, row.drawn) for row in rows[what].values()),
+            }
             for what, t in tallies.items()
         },
         "false_positives": {
@@ -335,10 +344,17 @@ def _same(env: ArenaEnv, episode: Episode) -> bool:
 def report(result: dict[str, Any]) -> None:
     """The figures, for reading."""
     sizes = result["simulated"]
-    table = Table("interval", *(f"n = {found['seeds']}" for found in sizes), title="coverage in % (share drawn)")
+    table = Table(
+        "interval",
+        *(f"n = {found['seeds']}" for found in sizes),
+        title="coverage (lowest and highest row; share drawn)",
+    )
     for what in sizes[0]["coverage"]:
         cells = [found["coverage"][what] for found in sizes]
-        table.add_row(what, *(f"{cell['covered']:.1%} ({cell['drawn']:.0%})" for cell in cells))
+        table.add_row(
+            what,
+            *(f"{c['covered']:.1%} ({c['lowest']:.0%}-{c['highest']:.0%}; {c['drawn']:.0%})" for c in cells),
+        )
     console.print(table)
     table = Table("tests", *(f"n = {found['seeds']}" for found in sizes), title="findings at 0.05")
     for name, path in (
