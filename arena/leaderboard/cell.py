@@ -13,7 +13,6 @@ import numpy as np
 import environments
 from arena.judging import EngineJudge
 from arena.judging.human import without_superseded
-from arena.judging.human import without_superseded
 from arena.judging.report import majority_vote
 from environments.errors import UnknownTask
 from environments.task import VLM_JUDGED
@@ -223,7 +222,7 @@ def _is_whole(episode: Episode, verdicts: Sequence[Verdict]) -> bool:
 def _with_score(episode: Episode, verdicts: Sequence[Verdict]) -> Episode:
     """The share of milestones that the judge holds reached, by the majority of its repeats."""
     votes: dict[str, list[str]] = defaultdict(list)
-    for verdict in without_superseded(verdicts):
+    for verdict in verdicts:
         votes[verdict.milestone_id].append(verdict.verdict)
     score = 100.0 * sum(majority_vote(given) == "reached" for given in votes.values()) / len(votes)
     return replace(episode, score=score, success=score == 100.0)
