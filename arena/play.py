@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agents.agent import Agent, Briefing, Decision
 from agents.calls import ModelCall
@@ -20,11 +20,17 @@ from arena.identity import derived_seed
 from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.recorder import Recorder
-from arena.supervision import Moment, Supervisor
-from arena.timeline import Timeline
+from arena.repairs import executable, told
+from arena.subgoals import subgoal_of
+from arena.supervision import REPAIR, UNDO, Directive, Moment, Supervisor
+from arena.timeline import Kept, Timeline
 from environments.env import ArenaEnv
+from environments.robots import repairs as manoeuvres
 from environments.task import ActionSpace
 from storage.models import Call, Intervention, Step
+
+if TYPE_CHECKING:
+    from environments.robots.robot_env import RobotEnv
 
 
 class Ending(NamedTuple):
@@ -125,6 +131,12 @@ class Play:
         diagnosis = attempt.condition.diagnosis
         self._time = Timeline(diagnosis.rollback)
         self._max_added = diagnosis.max_added_steps
+        self._charged = diagnosis.horizon == "charged"
+        self._prompt = ""
+        """What a repair has the player told instead of the instruction."""
+        self._given_up = False
+        self._pending: Mapping[str, Any] = {}
+        """The repair that is to follow a way back."""
         self._budget = _Budget(self._limits)
         self._observation: Mapping[str, Any]
 
@@ -138,7 +150,7 @@ class Play:
         self._begin()
         ended = self._replay()
         while ended is None:
-            ended = self._budget.exceeded() or (self._retrace_step() if self._time.retrace else self._play_step())
+            ended = self._budget.exceeded() or self._next_step()
         self._recorder.finish(self._env, *ended)
         return ended.outcome
 
@@ -159,18 +171,30 @@ class Play:
             )
         )
         if self._supervisor:
-            self._supervisor.begin(attempt.task, attempt.task.goal)
+            chance = derived_seed(attempt.identity, "supervisor")
+            self._supervisor.begin(attempt.task, attempt.task.goal, chance)
         self._recorder.begin(env, self._observation)
         # What an interrupted process had spent is spent; the gateway refuses what would go beyond.
         self._budget.recall(self._recorder.recorded_calls())
         self._agent.limit(self._budget.for_gateway())
+
+    def _next_step(self) -> Ending | None:
+        if self._given_up:
+            return Ending(Outcome.LOST, "given up: a diagnosis asked for `abort`")
+        if self._time.retrace or self._time.manoeuvre:
+            return self._arm_step()
+        return self._play_step()
+
+    def _seen(self) -> Mapping[str, Any]:
+        """What the player gets to see and to be told now."""
+        return told(self._env.perceived(self._observation), self._prompt)
 
     def _play_step(self) -> Ending | None:
         started = time.perf_counter()
         if self._supervisor:
             self._time.keep(self._env)
         try:
-            decision, world_ms = self._clock.think(self._env.perceived(self._observation))
+            decision, world_ms = self._clock.think(self._seen())
         except ProviderError as error:
             self._recorder.failed_calls(error.calls, self._time.index)
             outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
@@ -182,25 +206,23 @@ class Play:
         self._budget.spend(decision, step, step.think_s + step.env_s)
         self._recorder.see(self._env, self._observation, step.index)
         directive = self._supervisor.watch(self._moment(step)) if self._supervisor and ended is None else None
-        fork = None
-        if directive is not None and directive.rollback_to is not None:
-            fork = self._roll_back(directive.rollback_to)
+        fork = self._intervene(directive) if directive is not None and directive.acts else None
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
         self._see_fork(fork)
         return ended
 
-    def _retrace_step(self) -> Ending | None:
-        """One step of the arm on its way back: it is recorded and counts like any other, and nobody is asked."""
+    def _arm_step(self) -> Ending | None:
+        """One step of the arm on its way back or of a repair: recorded and counted like any other; nobody is asked."""
         started = time.perf_counter()
-        decision, step, ended = self._retrace()
+        decision, step, ended = self._retrace() if self._time.retrace else self._repair()
         step.env_s = time.perf_counter() - started
         self._budget.working_s += step.env_s
         self._recorder.see(self._env, self._observation, step.index)
         self._recorder.step(step, decision)
         self._time.index += 1
-        self._end_retrace(ended)
+        self._end_arm_steps(ended)
         return ended
 
     def _retrace(self) -> tuple[Decision, Step, Ending | None]:
@@ -214,12 +236,33 @@ class Play:
         step.notes = retrace.notes()
         return decision, step, ended
 
-    def _end_retrace(self, ended: Ending | None) -> None:
-        """Hand over to the player once the arm has come as far as it can."""
-        reached = self._time.end_retrace() if ended is None else None
+    def _repair(self) -> tuple[Decision, Step, Ending | None]:
+        """Play the next step of a repair."""
+        manoeuvre = self._time.manoeuvre
+        if manoeuvre is None:
+            raise RuntimeError("no repair is under way")
+        if self._time.rollback == "physical":  # its path is a path to go back by
+            self._time.keep(self._env)
+        decision = Decision(action=self._env.action_space.parse(manoeuvre.action()))
+        step, ended = self._carry_out(decision, 0)
+        manoeuvre.moved()
+        step.notes = {REPAIR: self._time.repair}
+        return decision, step, ended
+
+    def _end_arm_steps(self, ended: Ending | None) -> None:
+        """Hand over to the repair that is to follow a way back, and then to the player."""
+        if ended is not None:
+            return
+        reached = self._time.end_retrace()
         if reached is not None:
             self._recorder.show(self._env, self._observation)
             self._tell_of_rollback(reached)
+            self._begin_repair(self._pending)
+        if self._time.end_repair():
+            self._recorder.show(self._env, self._observation)
+            self._agent.rolled_back()
+            if self._supervisor:
+                self._supervisor.repaired()
 
     def _carry_out(self, decision: Decision, world_ms: int) -> tuple[Step, Ending | None]:
         """Let the world answer a decision that it waited for; a decision without an action changes nothing."""
@@ -240,12 +283,13 @@ class Play:
             notes=dict(decision.notes),
         )
         if decision.action is not None:
-            act = env.override if timeline.retrace else env.step
+            taken_over = bool(timeline.retrace or timeline.manoeuvre)
+            act = env.override if taken_over else env.step
             self._observation, reward, terminated, truncated, info = act(decision.action)
             step.reward = float(reward)
             if info["illegal"]:
                 step.status, step.reason = "illegal", info["illegal"]
-            if not timeline.retrace:  # else it was no decision of the player
+            if not taken_over:  # else it was no decision of the player
                 self._agent.observe_result(illegal=info["illegal"], reward=step.reward)
         elif world_ms:
             self._observation = env.observe()
@@ -256,17 +300,17 @@ class Play:
     def _ending(self, decision: Decision, terminated: bool, truncated: bool) -> Ending | None:
         if terminated:
             return Ending(Outcome.WON if self._env.success() else Outcome.LOST, "")
-        if truncated or self._time.sim_step >= (self._limits.max_steps or self._attempt.task.max_steps):
+        spent = self._time.charged if self._charged else self._time.sim_step
+        if truncated or spent >= (self._limits.max_steps or self._attempt.task.max_steps):
             if decision.action is None and not self._budget.acted:
                 # A horizon shorter than `max_bad_in_a_row`: nobody has played, so there is nothing to score.
                 outcome = Outcome.REFUSED if decision.status == "refused" else Outcome.UNPARSABLE
-                return Ending(
-                    outcome, f"no readable action in {self._time.sim_step} steps; the last: {decision.reason}"
-                )
-            return Ending(Outcome.HORIZON, f"{self._time.sim_step} steps")
+                return Ending(outcome, f"no readable action in {spent} steps; the last: {decision.reason}")
+            return Ending(Outcome.HORIZON, f"{spent} steps")
         return None
 
     def _moment(self, step: Step) -> Moment:
+        asks = self._supervisor
         return Moment(
             index=step.index,
             sim_step=step.sim_step,
@@ -276,30 +320,69 @@ class Play:
             observation=self._observation,
             snapshots=tuple(self._time.snapshots),
             added_steps=self._time.added,
+            notes=step.notes,
+            subgoal=subgoal_of(self._env) if asks is not None and asks.wants_subgoals else None,
+            truth=self._env.fault_truth() if asks is not None and asks.privileged else None,
         )
 
-    def _roll_back(self, to: int) -> Intervention:
-        """Restore the world as it was before step `to`, and check that bit by bit; or send the arm back there."""
+    def _intervene(self, directive: Directive) -> Intervention:
+        """Carry out what a supervisor asks for; returns the row of the fork."""
+        kind = UNDO if directive.undo else self._time.rollback if directive.rollback_to is not None else REPAIR
+        to = self._time.index if directive.rollback_to is None else directive.rollback_to
+        return self._fork(kind, to, directive.body.get("repair") or {})
+
+    def _fork(self, kind: str, to: int, repair: Mapping[str, Any]) -> Intervention:
+        """Open a new branch: restore a moment and check it bit by bit, send the arm back, or go on with a repair."""
         self._recorder.show(self._env, self._observation)  # the end of the branch that is left
+        timeline = self._time
         fork = Intervention(
             episode_id=self._recorder.episode_id,
-            branch=self._time.branch + 1,
+            branch=timeline.branch + 1,
             diagnosis_id="",  # the recorder knows it
-            kind=self._time.rollback,
-            at_step=self._time.index,
+            kind=kind,
+            at_step=timeline.index,
             to_step=to,
             snapshot="",
             exact=False,
         )
-        if self._time.rollback == "physical":
-            self._time.begin_retrace(self._env, to, self._max_added)
-            return fork
-        kept = self._time.go_back(to)
+        self._pending = dict(repair)
+        self._given_up = self._pending.get("kind") == "abort" and kind != UNDO
+        if kind == "physical":
+            timeline.begin_retrace(self._env, to, self._max_added)
+        elif kind == UNDO:
+            left = timeline.undo()
+            fork.to_step = left.at
+            self._restore(left.kept, fork)
+            self._agent.rolled_back()
+            if self._supervisor:
+                self._supervisor.undone()
+        elif kind == REPAIR:
+            timeline.branch += 1
+            self._begin_repair(self._pending)
+            if timeline.manoeuvre is None:  # nothing but a fresh look
+                self._agent.rolled_back()
+                if self._supervisor:
+                    self._supervisor.repaired()
+        else:
+            self._restore(timeline.go_back(self._env, to), fork)
+            self._tell_of_rollback(to)
+            self._begin_repair(self._pending)
+        return fork
+
+    def _restore(self, kept: Kept, fork: Intervention) -> None:
         self._observation = self._env.restore(kept.snapshot)
-        self._tell_of_rollback(to)
         fork.snapshot = hashlib.sha256(kept.snapshot).hexdigest()
         fork.exact = self._env.state_hash() == kept.state_hash
-        return fork
+
+    def _begin_repair(self, repair: Mapping[str, Any]) -> None:
+        """What is to be done once the world, or the arm, is where it is to be."""
+        if not executable(repair, self._env):
+            return
+        if repair["kind"] == "reprompt":
+            self._prompt = str(repair["reprompt"])
+        manoeuvre = manoeuvres.begin(cast("RobotEnv", self._env), dict(repair))
+        if manoeuvre is not None:
+            self._time.begin_repair(manoeuvre, str(repair["kind"]))
 
     def _tell_of_rollback(self, to: int) -> None:
         self._agent.rolled_back()
@@ -310,8 +393,8 @@ class Play:
         """Record the moment that the world went back to: what comes next follows from it."""
         if fork is None:
             return
-        if fork.kind == "physical":
-            self._end_retrace(None)  # it may be there already
+        if fork.kind in ("physical", REPAIR):
+            self._end_arm_steps(None)  # it may be there already
             return
         self._recorder.see(self._env, self._observation, fork.at_step)
         self._recorder.show(self._env, self._observation)
@@ -328,17 +411,18 @@ class Play:
                 " interrupted; it is played afresh"
             )
         forks = {fork.at_step: fork for fork in self._recorder.recorded_forks()}
+        bodies = {diagnosis.id: diagnosis.body for diagnosis in self._recorder.recorded_diagnoses()}
         for row in self._recorder.recorded_steps():
-            retracing = self._time.retrace is not None
-            ended = self._replay_retrace(row) if retracing else self._replay_step(row)
+            by_arm = bool(self._time.retrace or self._time.manoeuvre)
+            ended = self._replay_arm_step(row) if by_arm else self._replay_step(row)
             fork = forks.get(row.index)
             if fork is not None:
-                self._roll_back(fork.to_step)
+                self._fork(fork.kind, fork.to_step, bodies[fork.diagnosis_id].get("repair") or {})
             self._recorder.replayed(row)
             self._time.index += 1
             self._see_fork(fork)
-            if retracing:
-                self._end_retrace(ended)
+            if by_arm:
+                self._end_arm_steps(ended)
             if ended is not None:
                 return ended
         return None
@@ -347,7 +431,7 @@ class Play:
         decision = _as_decision(row)
         if self._supervisor:
             self._time.keep(self._env)
-        self._agent.replay(self._env.perceived(self._observation), decision)
+        self._agent.replay(self._seen(), decision)
         if row.frame >= self._recorder.n_frames:  # somebody looked, who is not asked again
             self._recorder.show(self._env, self._observation)
         if row.world_ms:
@@ -360,8 +444,8 @@ class Play:
             self._supervisor.recall(self._moment(step))
         return ended
 
-    def _replay_retrace(self, row: Step) -> Ending | None:
-        _, step, ended = self._retrace()
+    def _replay_arm_step(self, row: Step) -> Ending | None:
+        _, step, ended = self._retrace() if self._time.retrace else self._repair()
         self._check_replayed(row, step)
         self._budget.working_s += row.env_s
         self._recorder.see(self._env, self._observation, row.index)

@@ -106,6 +106,10 @@ class Recorder:
         """The rollbacks among them."""
         return self._store.interventions(self.episode_id) if self._recorded else ()
 
+    def recorded_diagnoses(self) -> Sequence[Diagnosis]:
+        """The diagnoses among them."""
+        return self._store.diagnoses(self.episode_id) if self._recorded else ()
+
     def recorded_calls(self) -> Sequence[Call]:
         """The model calls that it made durable, those of a step that came to nothing included."""
         calls = [call for call in self._store.calls(self.episode_id) if call.purpose in PLAYING]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from arena.supervision import REWIND, RollbackKind
 from environments.env import ArenaEnv
+from environments.robots.repairs import Manoeuvre
 from environments.robots.rewind import Rewind, Waypoint
 
 if TYPE_CHECKING:
@@ -46,6 +47,19 @@ class Retrace(NamedTuple):
         return told
 
 
+class Left(NamedTuple):
+    """The end of a branch that was left, to come back to."""
+
+    at: int
+    """Index of its last step."""
+    kept: Kept
+    """The moment after that."""
+    snapshots: dict[int, Kept]
+    """What could be gone back to then."""
+    went_to: int
+    """World step that was gone back to from there."""
+
+
 @dataclass(slots=True)
 class Timeline:
     """How many steps were played, on which branch, and what can be gone back to."""
@@ -57,9 +71,17 @@ class Timeline:
     snapshots: dict[int, Kept] = field(default_factory=dict)
     """By step index: the state before that step, on the present branch's past."""
     added: int = 0
-    """Steps that rollbacks have cost: undone ones, and those that retraced a path."""
+    """Steps that rollbacks and repairs have cost: undone ones, and those that retraced a path or repaired."""
+    undone: int = 0
+    """Of them, those that the world's own time no longer shows."""
     retrace: Retrace | None = None
     """While the arm is on its way back, nobody else acts."""
+    manoeuvre: Manoeuvre | None = None
+    """Nor while it carries out a repair."""
+    repair: str = ""
+    """Kind of the repair that it carries out."""
+    left: Left | None = None
+    """The branch that the last rollback of the whole world left."""
 
     def keep(self, env: ArenaEnv) -> None:
         """Remember the present, to go back to."""
@@ -68,14 +90,39 @@ class Timeline:
         else:
             self.snapshots[self.index] = Kept(self.sim_step, env.snapshot(), env.state_hash())
 
-    def go_back(self, to: int) -> Kept:
+    def go_back(self, env: ArenaEnv, to: int) -> Kept:
         """Make step `to` the next one on a new branch; returns the state to restore."""
         kept = self.snapshots[to]
-        self.added += self.sim_step + 1 - kept.sim_step
+        now = Kept(self.sim_step, env.snapshot(), env.state_hash())
+        self.left = Left(self.index, now, dict(self.snapshots), kept.sim_step)
+        self._charge(self.sim_step - kept.sim_step)
         self.sim_step = kept.sim_step
         self._forget_after(to)
         self.branch += 1
         return kept
+
+    def undo(self) -> Left:
+        """Go back to where the last rollback of the whole world began; returns the branch to take up again.
+
+        Raises:
+            RuntimeError: if there was none, or it was undone already.
+        """
+        if self.left is None:
+            raise RuntimeError("there is no rollback to be undone")
+        left, self.left = self.left, None
+        self._charge(self.sim_step - left.went_to)
+        self.sim_step, self.snapshots = left.kept.sim_step, dict(left.snapshots)
+        self.branch += 1
+        return left
+
+    def _charge(self, steps: int) -> None:
+        self.added += steps
+        self.undone += steps
+
+    @property
+    def charged(self) -> int:
+        """Steps on the world's own timeline, and those that were undone: what a robot would have spent."""
+        return self.sim_step + self.undone
 
     def begin_retrace(self, env: ArenaEnv, to: int, max_added: int | None) -> None:
         """Open a new branch, on which the arm first goes back to where it was before step `to`.
@@ -99,6 +146,18 @@ class Timeline:
         self.added += retrace.rewind.steps
         self._forget_after(retrace.come_to)
         return retrace.come_to
+
+    def begin_repair(self, manoeuvre: Manoeuvre, kind: str) -> None:
+        """Let the arm carry out a repair before anybody else acts."""
+        self.manoeuvre, self.repair = manoeuvre, kind
+
+    def end_repair(self) -> bool:
+        """If the repair is over: let the player act again."""
+        if self.manoeuvre is None or not self.manoeuvre.done:
+            return False
+        self.added += self.manoeuvre.steps
+        self.manoeuvre, self.repair = None, ""
+        return True
 
     def _forget_after(self, to: int) -> None:
         """What the abandoned branch saw is no longer the past of the present."""

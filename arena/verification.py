@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import environments
-from arena.supervision import REWIND
+from arena.supervision import REPAIR, REWIND, UNDO
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
 from storage.models import Episode, Step
@@ -68,8 +68,9 @@ def verify(store: Store, episode: Episode) -> Verification:
 def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv) -> Iterator[str]:
     fault = episode.spec["fault"]
     env.reset(seed=episode.seed, options={"fault": fault} if fault else None)
-    forks = {fork.at_step: fork.to_step for fork in store.interventions(episode.id) if fork.kind == "sim"}
+    forks = {fork.at_step: fork for fork in store.interventions(episode.id) if fork.kind in ("sim", UNDO)}
     snapshots: dict[int, bytes] = {}
+    left: dict[int, bytes] = {}
     found = 0
     for row in rows:
         if forks:
@@ -82,8 +83,10 @@ def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv
         found += len(wrong)
         if found >= _TOLERATED:
             return
-        if row.index in forks:
-            env.restore(snapshots[forks[row.index]])
+        fork = forks.get(row.index)
+        if fork is not None:
+            left[row.index] = env.snapshot()  # the end of a branch may be come back to
+            env.restore((left if fork.kind == UNDO else snapshots)[fork.to_step])
     if _ended_in_thought(episode):
         return
     for name, was, now in (
@@ -110,6 +113,7 @@ def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:
         env.advance(row.world_ms)
     told: dict[str, Any] = {"status": row.status, "reward": 0.0}
     if row.action is not None:
-        _, reward, _, _, info = env.override(row.action) if row.notes.get(REWIND) else env.step(row.action)
+        by_arm = row.notes.get(REWIND) or row.notes.get(REPAIR)
+        _, reward, _, _, info = env.override(row.action) if by_arm else env.step(row.action)
         told = {"status": "illegal" if info["illegal"] else "ok", "reward": float(reward)}
     return {**told, "score": env.score()}

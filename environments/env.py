@@ -74,6 +74,12 @@ class Views(dict[str, Any]):
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (self.copy(),)  # a copy in another process has no environment to render from
 
+    def with_values(self, **values: Any) -> Views:
+        """The same observation with other values; pictures are still rendered when they are looked at."""
+        pictures = {key: (lambda key=key: self[key]) for key in self if key in self._renderers}
+        plain = {key: dict.__getitem__(self, key) for key in self if key not in self._renderers}
+        return Views({**plain, **values}, pictures, self._env)
+
     def rendered(self, key: str) -> bool:
         """Whether the picture has been paid for already."""
         return key in self and key not in self._renderers

@@ -30,6 +30,14 @@ class Reading:
     """Measured position of the end effector, world frame."""
     speed_m_s: float
     """Measured speed of the end effector."""
+    turn: float = 0.0
+    """Length of the commanded rotation, in units of the action (1 is 0.5 rad a step)."""
+    command: tuple[float, ...] = ()
+    """What the policy commanded, seven numbers, by the robot's own record; empty where there is none."""
+    disagreement: float | None = None
+    """How far a policy's new chunk is from what its last one foresaw for the same steps; None where no chunk came."""
+    subgoal: str | None = None
+    """What the engine's sub-goal predicates say; None for a supervisor that did not ask for them."""
 
 
 def read(moment: Moment) -> Reading | None:
@@ -40,14 +48,22 @@ def read(moment: Moment) -> Reading | None:
     action, sensors = moment.action, moment.telemetry
     if not _is_numbers(action, 7) or not sensors.keys() >= _SENSORS:
         return None
+    # A policy that stops, repeats itself or swaps its steps is at odds with the action that it seemed to choose: what
+    # counts is what the robot was told.
+    command = tuple(float(value) for value in sensors.get("command") or action)
     position = sensors["eef_pos_m"]
+    disagreement = moment.notes.get("disagreement")
     return Reading(
         step=moment.index,
-        closing=None if action[6] == 0 else action[6] > 0,
-        push=math.dist((0.0, 0.0, 0.0), action[:3]),
+        closing=None if command[6] == 0 else command[6] > 0,
+        push=math.hypot(*command[:3]),
+        turn=math.hypot(*command[3:6]),
+        command=command,
         width_m=float(sensors["gripper_width_m"]),
         eef_pos_m=(float(position[0]), float(position[1]), float(position[2])),
         speed_m_s=float(sensors["eef_speed_m_s"]),
+        disagreement=None if disagreement is None else float(disagreement),
+        subgoal=moment.subgoal,
     )
 
 

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agents.vlm import pictures
 from arena.diagnosis.diagnoser import Case, Diagnoser
-from arena.diagnosis.monitors import Alarm, Monitor, default_monitors
+from arena.diagnosis.monitors import Alarm, GraspSettings, Monitor, default_monitors
 from arena.diagnosis.schema import Diagnosis, validate_against
 from arena.diagnosis.signals import Reading, read
 from arena.supervision import Directive, Moment, RollbackKind
 from environments.env import Frame
-from environments.robots import rewind
+from environments.robots import repairs, rewind
 from environments.task import Task
 
 KEPT_PICTURES = 24
 """Moments whose pictures are kept; older ones fall out. Two 256x256 views take 0.4 MB a moment."""
+VERIFY_STEPS = 40
+"""Steps after a repair, beyond those that it undid, until it is asked whether things are worse than before."""
+PATIENCE = 1.5
+"""After an intervention an episode is no longer like those that the limits were set on: they are this much wider."""
+VERIFICATION = "verification"
+"""Trigger of a directive that takes a repair back."""
+
+MonitorsOf = Callable[[str], Sequence[Monitor]]
+"""The monitors for a task, by its id."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A repair whose outcome is awaited."""
+
+    due: int
+    """Step index at which it is judged."""
+    held: bool
+    """Whether the hand held something when the alarm was raised."""
+    subgoals: int | None
+    """Milestones reached then, where they are known."""
+    readings: list[Reading]
+    """The branch that was left."""
 
 
 class DiagnosingSupervisor:
@@ -24,23 +48,28 @@ class DiagnosingSupervisor:
 
     Args:
         diagnoser: asked once per alarm.
-        monitors: see every step; their names are the triggers.
-        max_interventions: rollbacks carried out in one episode at most; later faults are only named.
+        monitors: see every step; their names are the triggers. A function gives those of a task.
+        max_interventions: rollbacks and repairs carried out in one episode at most; later faults are only named.
         max_diagnoses: alarms that the diagnoser is asked about at most.
         min_confidence: a diagnosis less sure than this changes nothing.
         picture_every: a diagnoser that wants pictures gets those of every so many steps, beside the
             present one. Each costs a rendering, unless somebody else has looked already.
         rollback: what kind the engine carries out; all of one supervisor's are of one kind.
         max_added_steps: once rollbacks have cost so many steps, faults are only named; None sets no bound.
+        undo: take a rollback of the whole world back if, some time after it, things are worse than before.
+        wants_subgoals: be told the engine's sub-goal predicates.
+        privileged: be told the truth: for instruments.
+        calibration: what the monitors' limits rest on, for the fingerprint.
+        horizon: what the engine counts against the horizon, for the fingerprint.
     """
 
-    version = 1
+    version = 2
     """Raise it with any change of what is decided here."""
 
     def __init__(
         self,
         diagnoser: Diagnoser,
-        monitors: Sequence[Monitor] | None = None,
+        monitors: Sequence[Monitor] | MonitorsOf | None = None,
         *,
         max_interventions: int = 2,
         max_diagnoses: int = 6,
@@ -48,19 +77,31 @@ class DiagnosingSupervisor:
         picture_every: int = 3,
         rollback: RollbackKind = "sim",
         max_added_steps: int | None = None,
+        undo: bool = True,
+        wants_subgoals: bool = False,
+        privileged: bool = False,
+        calibration: str | None = None,
+        horizon: str = "world",
     ) -> None:
         self.diagnoser = diagnoser
-        self.monitors = tuple(default_monitors() if monitors is None else monitors)
+        self._monitors_of: MonitorsOf | None = monitors if callable(monitors) else None
+        self.monitors: tuple[Monitor, ...] = ()
+        if not callable(monitors):
+            self.monitors = tuple(default_monitors() if monitors is None else monitors)
         self.max_interventions = max_interventions
         self.max_diagnoses = max_diagnoses
         self.min_confidence = min_confidence
         self.picture_every = picture_every
         self.rollback = rollback
         self.max_added_steps = max_added_steps
+        self.undo = undo and rollback == "sim"
+        self.wants_subgoals = wants_subgoals
+        self.privileged = privileged
+        self.calibration = calibration
+        self.horizon = horizon
         self._task_id = self._instruction = ""
-        self._readings: list[Reading] = []
-        self._pictures: dict[int, dict[str, Frame]] = {}
-        self._interventions = self._diagnoses = 0
+        self._seed = 0
+        self._forget()
 
     def fingerprint(self) -> dict[str, Any]:
         """Everything that changes what it decides, and what is done then."""
@@ -70,6 +111,16 @@ class DiagnosingSupervisor:
             chosen["rollback"] = {"kind": self.rollback, **rewind.settings()}
         if self.max_added_steps is not None:
             chosen["max_added_steps"] = self.max_added_steps
+        if self.calibration is not None:
+            chosen["calibration"] = self.calibration
+        if not self.undo and self.rollback == "sim":
+            chosen["undo"] = False
+        if self.wants_subgoals:
+            chosen["subgoals"] = True
+        if self.privileged:
+            chosen["privileged"] = True
+        if self.horizon != "world":
+            chosen["horizon"] = self.horizon
         return {
             "supervisor": self.version,
             "diagnoser": self.diagnoser.fingerprint(),
@@ -78,57 +129,160 @@ class DiagnosingSupervisor:
             "max_diagnoses": self.max_diagnoses,
             "min_confidence": self.min_confidence,
             "picture_every": self.picture_every if self.diagnoser.wants_pictures else None,
+            "repairs": repairs.settings(),
+            "verification": {"steps": VERIFY_STEPS, "patience": PATIENCE},
             **chosen,
         }
 
-    def begin(self, task: Task, instruction: str) -> None:
+    def begin(self, task: Task, instruction: str, seed: int = 0) -> None:
         """Forget the last episode."""
-        self._task_id, self._instruction = task.id, instruction
-        self._readings, self._pictures = [], {}
+        self._task_id, self._instruction, self._seed = task.id, instruction, seed
+        if self._monitors_of is not None:
+            self.monitors = tuple(self._monitors_of(task.id))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._readings: list[Reading] = []
+        self._pictures: dict[int, dict[str, Frame]] = {}
         self._interventions = self._diagnoses = 0
-        for monitor in self.monitors:
-            monitor.reset()
+        self._acted: list[str] = []
+        self._pending: _Pending | None = None
+        self._last: tuple[str, Moment] | None = None
+        """The last alarm and its moment, until it has led to something."""
+        self._limits = [monitor.limit for monitor in self.monitors]
+        self._restart()
 
     def watch(self, moment: Moment) -> Directive | None:
         """Take note of a step; at an alarm, ask the diagnoser and decide."""
         alarm = self._note(moment)
         if alarm is None:
-            return None
+            return self._verified(moment)
         opinion = self.diagnoser.diagnose(self._case(alarm, moment))
         diagnosis = opinion.diagnosis
         problems = validate_against(diagnosis, moment.snapshots, moment.index)
         if problems:  # whatever a diagnoser returns, an impossible target is never acted upon
             diagnosis = Diagnosis.abstention(moment.index, "invalid", "; ".join(problems))
+        target = self._target(diagnosis, moment)
         return Directive(
             trigger=alarm.monitor,
             diagnoser=self.diagnoser.name,
             body=diagnosis.to_json(),
-            rollback_to=self._target(diagnosis, moment),
+            rollback_to=target,
+            act=target is None and self._acts(diagnosis, moment) and diagnosis.repair.kind not in ("none", "reset"),
             calls=opinion.calls,
         )
 
     def recall(self, moment: Moment) -> None:
         """Take note of a step from before an interruption; its alarm, if any, was answered then."""
-        self._note(moment)
+        if self._note(moment) is None:
+            self._verified(moment)
 
     def rolled_back(self, to: int) -> None:
         """Forget the undone steps, and count the rollback."""
-        self._interventions += 1
+        self._count(to)
         self._readings = [reading for reading in self._readings if reading.step < to]
         self._pictures = {step: views for step, views in self._pictures.items() if step < to}
         # The monitors see the remaining past again, so that each is just where it was before step `to`. But where the
         # arm alone went back, that past did not lead to the present: what was in the hand may not be there any more.
-        for monitor in self.monitors:
+        self._restart()
+        if self.rollback == "sim":
+            self._see_again()
+
+    def repaired(self) -> None:
+        """The hand begins anew."""
+        if self._last is not None:  # else the rollback before it was counted
+            self._count(None)
+        self._restart()
+
+    def undone(self) -> None:
+        """The branch that was left is the past again; nothing more is done in it."""
+        if self._pending is not None:
+            self._readings = self._pending.readings
+        self._pending = self._last = None
+        self._interventions = self.max_interventions
+        self._restart()
+        self._see_again()
+
+    def _restart(self) -> None:
+        """Monitors forget; after an intervention they are more patient."""
+        for monitor, limit in zip(self.monitors, self._limits, strict=True):
+            monitor.limit = limit * (PATIENCE if self._interventions and self.calibration else 1.0)
             monitor.reset()
-            for reading in self._readings if self.rollback == "sim" else ():
+
+    def _see_again(self) -> None:
+        own = [monitor for monitor in self.monitors if not monitor.instrument]  # the others count steps of the record
+        for reading in self._readings:
+            for monitor in own:
                 monitor.update(reading)
+
+    # -- deciding ------------------------------------------------------------------------------------------------------
+
+    def _acts(self, diagnosis: Diagnosis, moment: Moment) -> bool:
+        """Whether anything may be done at all; by default nothing is."""
+        if self.max_added_steps is not None and moment.added_steps >= self.max_added_steps:
+            return False
+        if diagnosis.verdict != "fault" or diagnosis.confidence < self.min_confidence:
+            return False
+        return self._interventions < self.max_interventions
+
+    def _target(self, diagnosis: Diagnosis, moment: Moment) -> int | None:
+        """Where to go back to; None, the default, leaves the episode where it is."""
+        if not self._acts(diagnosis, moment):
+            return None
+        if diagnosis.repair.kind == "reset" and diagnosis.rollback_step is None:
+            return min(moment.snapshots, default=None)
+        return diagnosis.rollback_step
+
+    def _count(self, to: int | None) -> None:
+        """One more intervention, because of the last alarm; note what it is to be measured by."""
+        if self._last is not None:
+            trigger, moment = self._last
+            self._acted.append(trigger)
+            undone = 0 if to is None else sum(step >= to for step in moment.snapshots)
+            self._pending = _Pending(
+                due=moment.index + undone + VERIFY_STEPS,
+                held=self._holds(),
+                subgoals=_reached(self._readings),
+                readings=list(self._readings),
+            )
+        self._interventions += 1
+        self._last = None
+
+    def _verified(self, moment: Moment) -> Directive | None:
+        """Some time after a repair: take it back if things are worse than before it."""
+        pending = self._pending
+        if pending is None or moment.index < pending.due:
+            return None
+        self._pending = None
+        reached = _reached(self._readings)
+        lost = pending.subgoals is not None and reached is not None and reached < pending.subgoals
+        worse = lost or (pending.subgoals is None and pending.held and not self._holds())
+        if not (worse and self.undo):
+            return None
+        self._pending = pending
+        reason = "some time after the repair there is less than before it"
+        body = Diagnosis(
+            step_now=moment.index, verdict="suspect", confidence=0.5, stage="repair", rationale=reason
+        )  # fmt: skip
+        return Directive(trigger=VERIFICATION, diagnoser=self.diagnoser.name, body=body.to_json(), undo=True)
+
+    def _holds(self) -> bool:
+        """Whether the hand is told to hold, and its fingers stand still on something."""
+        recent = self._readings[-3:]
+        if len(recent) < 3 or any(reading.closing is not True for reading in recent):
+            return False
+        widths = [reading.width_m for reading in recent]
+        return min(widths) > GraspSettings().empty_m and max(widths) - min(widths) < GraspSettings().still_m
+
+    # -- seeing --------------------------------------------------------------------------------------------------------
 
     def _note(self, moment: Moment) -> Alarm | None:
         """Show a step to every monitor; the first alarm, if one is to be diagnosed."""
         reading = read(moment)
-        if reading is None:
+        if reading is None or not moment.own:
             return None
         self._readings.append(reading)
+        self._tell(moment)
         alarms = [alarm for monitor in self.monitors if (alarm := monitor.update(reading)) is not None]
         due = bool(alarms) and self._diagnoses < self.max_diagnoses
         if self.diagnoser.wants_pictures and (due or moment.sim_step % self.picture_every == 0):
@@ -136,7 +290,14 @@ class DiagnosingSupervisor:
         if not due:
             return None
         self._diagnoses += 1
+        self._last = (alarms[0].monitor, moment)
         return alarms[0]
+
+    def _tell(self, moment: Moment) -> None:
+        """Let monitors that are instruments know what only they may."""
+        for monitor in self.monitors:
+            if monitor.instrument:
+                monitor.see(moment, self._seed)
 
     def _keep_pictures(self, moment: Moment) -> None:
         self._pictures[moment.index] = pictures(moment.observation)
@@ -151,13 +312,14 @@ class DiagnosingSupervisor:
             step_now=moment.index,
             snapshots=tuple(sorted(moment.snapshots)),
             readings=tuple(self._readings),
+            earlier=tuple(self._acted),
+            seed=self._seed,
+            truth=moment.truth,
             pictures=dict(self._pictures),
         )
 
-    def _target(self, diagnosis: Diagnosis, moment: Moment) -> int | None:
-        """Where to go back to; None, the default, leaves the episode alone."""
-        if self.max_added_steps is not None and moment.added_steps >= self.max_added_steps:
-            return None
-        if diagnosis.verdict != "fault" or diagnosis.confidence < self.min_confidence:
-            return None
-        return diagnosis.rollback_step if self._interventions < self.max_interventions else None
+
+def _reached(readings: Sequence[Reading]) -> int | None:
+    """Milestones reached by now, where sub-goals are known."""
+    state = readings[-1].subgoal if readings else None
+    return None if state is None else int(state.partition(":")[0])

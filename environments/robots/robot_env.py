@@ -86,6 +86,7 @@ class RobotEnv(ArenaEnv):
         self._pending: tuple[Fault, ...] = ()
         self._episode: int | None = None
         self._steps, self._command = 0, 0.0
+        self._told = [0.0] * 7
         self._overridden = False
         picture = spaces.Box(0, 255, (size, size, 3), np.uint8)
         self.observation_space = spaces.Dict(
@@ -235,7 +236,7 @@ class RobotEnv(ArenaEnv):
     def _control(self, action: list[float]) -> None:
         """One control step of 50 ms: the faults have their say, the arm moves, progress is noted."""
         action = self._injector.decide(action, self.stage(), self._steps, policy=not self._overridden)
-        self._command = float(np.sign(action[6]))
+        self._command, self._told = float(np.sign(action[6])), [float(value) for value in action]
         self.arm.step(self._injector.apply(action))
         self._injector.passed()
         self._steps += 1
@@ -277,7 +278,8 @@ class RobotEnv(ArenaEnv):
 
         `gripper_command` is what was last commanded (-1 open, 0 none, 1 close), also while a fault
         overrides it; `gripper_width_m` is measured between the pads; `eef_pos_m` (x, y, z), world
-        frame; `eef_speed_m_s`; `control_step` counts 50 ms steps of the episode.
+        frame; `eef_speed_m_s`; `control_step` counts 50 ms steps of the episode. `command` is the last native action
+        that the robot was told to carry out, faults of planning included and faults of control not.
         """
         return {
             "gripper_command": self._command,
@@ -285,6 +287,7 @@ class RobotEnv(ArenaEnv):
             "eef_pos_m": [round(float(x), 6) for x in self.arm.position],
             "eef_speed_m_s": round(float(np.linalg.norm(self.arm.velocity)), 6),
             "control_step": self._steps,
+            "command": list(self._told),
         }
 
     # --- the truth -------------------------------------------------------------------------------------------------

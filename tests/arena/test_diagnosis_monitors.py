@@ -125,7 +125,13 @@ def test_a_reading_needs_a_native_action_and_sensors():
     )
     assert read(skill) is None
     assert read(moment(0, 0.0, 40)) == Reading(
-        step=0, closing=None, push=0.5, width_m=0.04, eef_pos_m=(0.0, 0.0, 0.9), speed_m_s=0.2
+        step=0,
+        closing=None,
+        push=0.5,
+        width_m=0.04,
+        eef_pos_m=(0.0, 0.0, 0.9),
+        speed_m_s=0.2,
+        command=(0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
     )
 
 
@@ -160,7 +166,7 @@ def test_rules_name_the_fault_even_without_a_snapshot_to_go_back_to():
 
 def test_rules_leave_a_stall_alone_and_abstain_on_what_they_do_not_know():
     stalled = RulesDiagnoser().diagnose(case(lost(monitor="stall"), tuple(range(36)))).diagnosis
-    assert (stalled.verdict, stalled.fault_type, stalled.rollback_step) == ("suspect", "C6", None)
+    assert (stalled.verdict, stalled.fault_type, stalled.rollback_step) == ("suspect", "C1", None)
     unknown = RulesDiagnoser().diagnose(case(lost(monitor="smoke"), (0,))).diagnosis
     assert (unknown.verdict, unknown.abstain_cause) == ("abstain", "declined")
 

@@ -1,0 +1,262 @@
+"""Thresholds from clean episodes, so that false alarms stay as rare as was asked for: split conformal prediction.
+
+One half of the clean episodes says what is normal: how long phases last, how wide grasps are, how high each monitor's
+score gets. The other half sets one factor q for all limits together. An episode's nonconformity is the largest ratio,
+over its steps and monitors, of score to limit. With n such episodes, q is the k-th smallest ratio,
+k = ceil((n + 1) (1 - alpha)): then a new clean episode from the same policy and task raises any alarm with probability
+at most alpha (Vovk et al. 2005; Lei et al. 2018, theorem 2.2; the n + 1 is the finite-sample correction). Where k > n
+there are too few episodes for any threshold, and nothing is ever raised. The guarantee is one for the whole episode,
+with all monitors, up to the first intervention; it says nothing of episodes that were disturbed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import agents
+import environments
+from agents.agent import Agent
+from arena.diagnosis.monitors import ClosingSettings, GraspWidth, GripperLost, Monitor, Stall, Unclosed
+from arena.diagnosis.motion import ChunkDisagreement, Idle, Lag, Loop
+from arena.diagnosis.rollout import Rollout, roll_out
+from arena.diagnosis.signals import Reading
+from arena.diagnosis.tempo import Profile, Subgoals, Tempo
+from arena.errors import ArenaError
+from arena.identity import digest
+from environments.env import ArenaEnv
+
+VERSION = 1
+"""Raise it with any change of what is learned or how."""
+FIRST_SEED = 50_000
+"""Calibration seeds begin here: far from public ones (0 to 9,999), tutorials (10,000) and held-out seeds (20,000)."""
+_TIE = 1.0 + 1e-9
+"""An alarm needs more than the largest clean score, not as much."""
+
+
+class NoCalibration(ArenaError):
+    """A policy cannot be calibrated on a task, or a file holds no calibration."""
+
+
+class TaskCalibration(BaseModel):
+    """What was learned of one policy on one task."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    profile: Profile
+    limits: dict[str, float]
+    """By monitor: the score that its clean episodes of the first half reached at most, 1 at least."""
+    limits_subgoals: dict[str, float]
+    """The same for `Subgoals`."""
+    factor: float | None
+    """q for the monitors of the robot's own sensors; None: too few episodes, or one that no limit holds: no alarm."""
+    factor_subgoals: float | None
+    """q with `Subgoals` among them."""
+    learned_on: int
+    """Clean episodes of the first half..."""
+    set_on: int
+    """...and of the second."""
+    failed: int
+    """Episodes left out because the policy did not succeed."""
+    seeds: tuple[int, int]
+    """First and last."""
+
+
+class Calibration(BaseModel):
+    """A calibration file: a policy, how it was calibrated, and what came of it task by task."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int = VERSION
+    alpha: float = Field(gt=0, lt=1)
+    """Clean episodes with an alarm, at most."""
+    agent: dict[str, Any]
+    """The policy's fingerprint."""
+    monitors: dict[str, Any]
+    """Their settings."""
+    tasks: dict[str, TaskCalibration]
+
+    @property
+    def digest(self) -> str:
+        """What it is, for fingerprints."""
+        return digest(self.model_dump(mode="json"))
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Calibration:
+        """Read a file.
+
+        Raises:
+            NoCalibration: if there is none, or it is no calibration of this version.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise NoCalibration(f"{path}: cannot be read: {error}; `arena diagnose calibrate` makes one") from None
+        return _parsed(text, path.name)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, name: str) -> Calibration:
+    try:
+        found = Calibration.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise NoCalibration(f"{name}: {where}: {first['msg']}; `arena diagnose calibrate` makes such a file") from None
+    if found.version != VERSION:
+        raise NoCalibration(f"{name} is of version {found.version}, expected {VERSION}; calibrate again")
+    if found.monitors != _settings():
+        raise NoCalibration(f"{name} was made for monitors that are set otherwise now; calibrate again")
+    return found
+
+
+def own_monitors(profile: Profile | None) -> tuple[Monitor, ...]:
+    """The monitors of what a robot knows of itself; those of progress need a profile."""
+    widths = profile.widths_m if profile else ()
+    known: tuple[Monitor, ...] = (
+        GripperLost(), GraspWidth(ClosingSettings(), widths), Unclosed(), Stall(), Idle(), Loop(), Lag(),
+        ChunkDisagreement(),
+    )  # fmt: skip
+    return (*known, Tempo(profile)) if profile else known
+
+
+def calibrated_monitors(found: TaskCalibration, *, subgoals: bool) -> tuple[Monitor, ...]:
+    """The monitors of a task with their limits set; none at all if no threshold keeps the promise."""
+    factor = found.factor_subgoals if subgoals else found.factor
+    if factor is None:
+        return ()
+    monitors = own_monitors(found.profile)
+    limits = dict(found.limits)
+    if subgoals:
+        monitors, limits = (*monitors, Subgoals(found.profile)), {**limits, **found.limits_subgoals}
+    for monitor in monitors:
+        monitor.limit = limits[monitor.name] * factor * _TIE
+    return monitors
+
+
+def highest_scores(monitors: Sequence[Monitor], readings: Sequence[Reading]) -> dict[str, float]:
+    """How high each monitor's score gets in an episode in which none is allowed to speak."""
+    highest = {monitor.name: 0.0 for monitor in monitors}
+    for monitor in monitors:
+        monitor.limit = math.inf
+        monitor.reset()
+    for reading in readings:
+        for monitor in monitors:
+            monitor.update(reading)
+            highest[monitor.name] = max(highest[monitor.name], monitor.score)
+    return highest
+
+
+def quantile(ratios: Sequence[float], alpha: float) -> float | None:
+    """The k-th smallest ratio, k = ceil((n + 1) (1 - alpha)), but 1 at least; None where there are too few."""
+    k = math.ceil((len(ratios) + 1) * (1 - alpha) - 1e-9)
+    return None if k > len(ratios) else max(1.0, sorted(ratios)[k - 1])
+
+
+def learn(rollouts: Sequence[Rollout], alpha: float, seeds: tuple[int, int]) -> TaskCalibration:
+    """Profile, limits and factors from a policy's unsupervised episodes.
+
+    Raises:
+        NoCalibration: with fewer than four successes.
+    """
+    clean = [rollout.readings for rollout in rollouts if rollout.success]
+    if len(clean) < 4:
+        raise NoCalibration(f"{len(clean)} of {len(rollouts)} clean episodes succeed: too few to learn from")
+    fit, held = clean[: len(clean) // 2], clean[len(clean) // 2 :]
+    profile = Profile.learn(fit)
+    own, goals = own_monitors(profile), (Subgoals(profile),)
+    limits, limits_subgoals = _limits(own, fit), _limits(goals, fit)
+    ratios = [_ratio(own, limits, readings) for readings in held]
+    with_goals = [
+        max(ratio, _ratio(goals, limits_subgoals, readings)) for ratio, readings in zip(ratios, held, strict=True)
+    ]
+    return TaskCalibration(
+        profile=profile,
+        limits=limits,
+        limits_subgoals=limits_subgoals,
+        factor=quantile(ratios, alpha),
+        factor_subgoals=quantile(with_goals, alpha),
+        learned_on=len(fit),
+        set_on=len(held),
+        failed=len(rollouts) - len(clean),
+        seeds=seeds,
+    )
+
+
+def _limits(monitors: Sequence[Monitor], episodes: Sequence[Sequence[Reading]]) -> dict[str, float]:
+    scores = [highest_scores(monitors, readings) for readings in episodes]
+    return {monitor.name: round(max([1.0, *(row[monitor.name] for row in scores)]), 6) for monitor in monitors}
+
+
+def _ratio(monitors: Sequence[Monitor], limits: Mapping[str, float], readings: Sequence[Reading]) -> float:
+    return max(score / limits[name] for name, score in highest_scores(monitors, readings).items())
+
+
+def needed(alpha: float) -> int:
+    """Clean episodes that the second half needs at least for any threshold: ceil(1 / alpha) - 1."""
+    return math.ceil(1 / alpha - 1e-9) - 1
+
+
+def calibrate_task(
+    env: ArenaEnv, agent: Agent, *, episodes: int, alpha: float, first_seed: int = FIRST_SEED
+) -> TaskCalibration:
+    """Play a policy's clean episodes of one task, and learn from them."""
+    seeds = range(first_seed, first_seed + episodes)
+    rollouts = [roll_out(env, agent, seed) for seed in seeds]
+    return learn(rollouts, alpha, (seeds[0], seeds[-1]))
+
+
+def calibrate(
+    tasks: Sequence[str],
+    agent: str = "scripted-policy",
+    options: Mapping[str, Any] | None = None,
+    *,
+    episodes: int = 60,
+    alpha: float = 0.05,
+    first_seed: int = FIRST_SEED,
+    tell: Any = None,
+) -> Calibration:
+    """Calibrate a policy on tasks.
+
+    Args:
+        tasks: their ids, behind the native space.
+        agent: the policy's name, and its options.
+        options: of the policy.
+        episodes: clean episodes a task; half of them set the threshold.
+        alpha: clean episodes with an alarm, at most.
+        first_seed: of the seeds, which must not be among those that are evaluated.
+        tell: called with each task's id and what was learned, if given.
+
+    Raises:
+        NoCalibration: if the policy hardly ever succeeds on a task.
+    """
+    player = agents.create(agent, dict(options or {}))
+    found: dict[str, TaskCalibration] = {}
+    for task_id in tasks:
+        env = environments.make(task_id, "native")
+        try:
+            found[task_id] = calibrate_task(env, player, episodes=episodes, alpha=alpha, first_seed=first_seed)
+        except NoCalibration as error:
+            raise NoCalibration(f"{agent} on {task_id}: {error}") from None
+        finally:
+            env.close()
+        if tell is not None:
+            tell(task_id, found[task_id])
+    return Calibration(alpha=alpha, agent=player.fingerprint(), monitors=_settings(), tasks=found)
+
+
+def _settings() -> dict[str, Any]:
+    empty = Profile(phases=(), total=0, widths_m=(), subgoals={})
+    return {monitor.name: monitor.settings() for monitor in (*own_monitors(empty), Subgoals(empty))}

@@ -1,0 +1,216 @@
+"""Monitors of progress, learned from a policy's own clean episodes: how long its phases last, which sub-goals follow.
+
+A phase lasts while the gripper is told the same: a robot knows that of itself. Sub-goals are the engine's predicates
+(how many milestones, which stage), which a real robot would need eyes for; they are watched only where that is asked
+for, and results with them say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from arena.diagnosis.monitors import Alarm, ClosingSettings, Monitor
+from arena.diagnosis.signals import Reading
+
+SLACK_STEPS = 5
+"""Added to the longest duration that was seen, and taken from the shortest: a few episodes do not show the extremes."""
+NEW_STEPS = 4
+"""A sub-goal state that no clean episode had counts from so many steps on."""
+
+
+class PhaseTimes(BaseModel):
+    """Control steps that one phase took in clean episodes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    closing: bool
+    shortest: int
+    longest: int
+
+
+class Profile(BaseModel):
+    """What a policy's clean episodes of one task look like."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    phases: tuple[PhaseTimes, ...]
+    """In order; as many as the clean episode with the fewest."""
+    total: int
+    """Steps of the longest episode."""
+    widths_m: tuple[tuple[float, float], ...]
+    """By grasp in order: least and largest width between the fingers once they have closed."""
+    subgoals: dict[str, int]
+    """State of the sub-goals -> steps for which it lasted at most; empty where nobody asked for them."""
+
+    @classmethod
+    def learn(cls, episodes: Sequence[Sequence[Reading]]) -> Profile:
+        """From the readings of clean episodes.
+
+        Raises:
+            ValueError: without episodes.
+        """
+        if not episodes:
+            raise ValueError("a profile needs at least one clean episode")
+        split = [_phases(readings) for readings in episodes]
+        shared = min(len(phases) for phases in split)
+        phases = []
+        for number in range(shared):
+            lengths = [len(phases[number]) for phases in split]
+            phases.append(PhaseTimes(closing=_closes(split[0][number]), shortest=min(lengths), longest=max(lengths)))
+        grasps = [[_settled(phase) for phase in phases if _closes(phase)] for phases in split]
+        known = [[width for width in row if width is not None] for row in grasps]
+        widths = [(min(column), max(column)) for column in zip(*known, strict=False)]
+        subgoals: dict[str, int] = {}
+        for readings in episodes:
+            for state, steps in _subgoal_runs(readings):
+                subgoals[state] = max(steps, subgoals.get(state, 0))
+        return cls(
+            phases=tuple(phases),
+            total=max(len(readings) for readings in episodes),
+            widths_m=tuple((round(low, 6), round(high, 6)) for low, high in widths),
+            subgoals=subgoals,
+        )
+
+
+def _phases(readings: Sequence[Reading]) -> list[list[Reading]]:
+    """The readings, cut wherever the gripper is told something else."""
+    phases: list[list[Reading]] = []
+    for reading in readings:
+        if not phases or _closes(phases[-1]) is not (reading.closing is True):
+            phases.append([])
+        phases[-1].append(reading)
+    return phases
+
+
+def _closes(phase: Sequence[Reading]) -> bool:
+    return phase[0].closing is True
+
+
+def _settled(phase: Sequence[Reading]) -> float | None:
+    """The width once the fingers have come to rest; None for a grasp that did not last as long."""
+    stroke = ClosingSettings().stroke_steps
+    return phase[stroke].width_m if len(phase) > stroke else None
+
+
+def _subgoal_runs(readings: Sequence[Reading]) -> list[tuple[str, int]]:
+    runs: list[tuple[str, int]] = []
+    for reading in readings:
+        if reading.subgoal is None:
+            continue
+        if runs and runs[-1][0] == reading.subgoal:
+            runs[-1] = (reading.subgoal, runs[-1][1] + 1)
+        else:
+            runs.append((reading.subgoal, 1))
+    return runs
+
+
+class Tempo(Monitor):
+    """A phase takes longer, or ends sooner, than it ever did in clean episodes; or the whole episode does."""
+
+    name: ClassVar[str] = "tempo"
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        super().__init__()
+
+    def settings(self) -> dict[str, Any]:
+        """The slack; the profile is part of the calibration."""
+        return {"slack_steps": SLACK_STEPS}
+
+    def reset(self) -> None:
+        """Before the first phase."""
+        self._number, self._start, self._count, self._total = -1, 0, 0, 0
+        self._before = 0
+        self._closing: bool | None = None
+        self._raised: set[str] = set()
+        self.score = 0.0
+
+    def update(self, reading: Reading) -> Alarm | None:
+        """Take the time."""
+        closing = reading.closing is True
+        self._total += 1
+        hasty: tuple[float, str] | None = None
+        if self._closing is not closing:
+            hasty = self._hasty()
+            self._closing, self._number = closing, self._number + 1
+            self._before, self._start, self._count = self._start, reading.step, 0
+        self._count += 1
+        graded = [hasty] if hasty else []
+        phases = self._profile.phases
+        if self._number < len(phases):
+            longest = phases[self._number].longest + SLACK_STEPS
+            graded.append((self._count / longest, f"phase {self._number} lasts {self._count} steps, {longest} at most"))
+        longest = self._profile.total + 2 * SLACK_STEPS
+        graded.append((self._total / longest, f"the episode lasts {self._total} steps, {longest} at most"))
+        self.score, note = max(graded)
+        what = "early" if hasty and hasty[0] == self.score else f"late {self._number}"
+        if self.score < self.limit or what in self._raised:
+            return None
+        self._raised.add(what)
+        if what == "early":
+            kind = "close" if closing else "open"
+            return Alarm(monitor=f"early-{kind}", step=reading.step, onset=reading.step, since=self._before, note=note)
+        return Alarm(monitor="late", step=reading.step, onset=self._start, since=self._before, note=note)
+
+    def _hasty(self) -> tuple[float, str] | None:
+        """How much too short the phase was that has just ended."""
+        if not 0 <= self._number < len(self._profile.phases):
+            return None
+        shortest = self._profile.phases[self._number].shortest - SLACK_STEPS
+        if shortest <= 0:
+            return None
+        told = f"phase {self._number} ended after {self._count} steps, {shortest} is the least"
+        return shortest / self._count, told
+
+
+class Subgoals(Monitor):
+    """A state of the sub-goals that no clean episode had, or that lasts longer than it ever did."""
+
+    name: ClassVar[str] = "subgoal"
+
+    def __init__(self, profile: Profile) -> None:
+        self._known = profile.subgoals
+        super().__init__()
+
+    def settings(self) -> dict[str, Any]:
+        """The slack; the states are part of the calibration."""
+        return {"slack_steps": SLACK_STEPS, "new_steps": NEW_STEPS}
+
+    def reset(self) -> None:
+        """Before the first state."""
+        self._state: str | None = None
+        self._count, self._start, self._before = 0, 0, 0
+        self._new, self._lost_at = 0, 0
+        self._raised: set[str] = set()
+        self.score = 0.0
+
+    def update(self, reading: Reading) -> Alarm | None:
+        """Look which state it is, and since when."""
+        self.score = 0.0
+        state = reading.subgoal
+        if state is None or not self._known:
+            return None
+        if state != self._state:
+            self._state, self._count = state, 0
+            self._before, self._start = self._start, reading.step
+        self._count += 1
+        if state in self._known:
+            self._new = 0
+            longest = self._known[state] + SLACK_STEPS
+            self.score = self._count / longest
+            monitor, onset, since = "subgoal-late", self._start, self._before
+            note = f"sub-goals {state} last {self._count} steps, {longest} at most"
+        else:
+            if not self._new:
+                self._lost_at = reading.step
+            self._new += 1
+            self.score = self._new / NEW_STEPS
+            monitor, onset, since = "subgoal-lost", self._lost_at, self._before
+            note = f"sub-goals {state}: no clean episode came by here"
+        if self.score < self.limit or monitor + state in self._raised:
+            return None
+        self._raised.add(monitor + state)
+        return Alarm(monitor=monitor, step=reading.step, onset=onset, since=since, note=note)
