@@ -62,13 +62,23 @@ def of_run(store: Store, run_id: str) -> list[Episode]:
 def of_tasks(store: Store, location: Location, tasks: Sequence[Task]) -> list[Episode]:
     """The finished episodes of tasks; where a task has none, two of its expert's and two at random are played first.
 
+    Of several tasks, those of which there is and can be no recording are told and left out.
+
     Raises:
-        NotEnoughData: a task has none, and none can be played, or its world is a program that is not started for this.
+        NotEnoughData: there is no recording, and none can be played: why, for each task.
     """
     found: list[Episode] = []
+    problems: list[str] = []
     for task in tasks:
         episodes = [e for e in store.episodes(task_id=task.id, status="finished") if _can_be_shown(e)]
-        found += episodes or _played(store, location, task)
+        try:
+            found += episodes or _played(store, location, task)
+        except NotEnoughData as error:
+            problems.append(str(error))
+    if not found:
+        raise NotEnoughData("\n".join(problems))
+    for problem in problems:
+        log.warning("%s", problem)
     return found
 
 
@@ -175,7 +185,11 @@ def _chance(task_id: str, seed: int) -> np.random.Generator:
 
 
 def _played(store: Store, location: Location, task: Task) -> list[Episode]:
-    """Episodes of a task of which there are none, in a run of their own."""
+    """Episodes of a task of which there are none, in a run of their own.
+
+    Raises:
+        NotEnoughData: none can be played, or its world is a program that is not started for this.
+    """
     if IRREVERSIBLE in task.tags:
         raise NotEnoughData(f"{task.id} has no recorded episode, and is not started to get one: play it first")
     experiment = {

@@ -255,11 +255,13 @@ def test_a_task_that_cannot_be_played_says_why(tmp_path: Path, monkeypatch: pyte
         probing.of_tasks(store, place, [environments.get(TASKS[0])])
 
 
-def test_a_program_of_somebody_else_s_is_not_started(played: Any) -> None:
+def test_a_program_of_somebody_else_s_is_not_started(played: Any, caplog: pytest.LogCaptureFixture) -> None:
     place, store, _ = played
     task = next(task for task in environments.tasks() if IRREVERSIBLE in task.tags)
     with pytest.raises(NotEnoughData, match="play it first"):
         probing.of_tasks(store, place, [task])
+    both = probing.of_tasks(store, place, [task, environments.get(TASKS[0])])
+    assert {episode.task_id for episode in both} == {TASKS[0]} and "play it first" in caplog.text
 
 
 # the command
