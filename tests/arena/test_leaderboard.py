@@ -63,6 +63,18 @@ def test_calibration_never_pools_weights_of_different_p(store: Store, place: Loc
     assert all(item.known == 0.1 and item.inside for item in found)
 
 
+def test_calibration_knows_the_gain_of_each_kind_of_lesson(store: Store, place: Location) -> None:
+    """A plain retry gains nothing, and neither does a placebo: the two are taken together."""
+    text = TEXT.replace("[scripted]", "[{name: calibrated, p: 0.4, gain: 0.0, gains: {failure-video: 0.5}}]")
+    text = text.replace("[single]", "[plain-retry, failure-video, placebo]").replace("12}", "40}")
+    run_id = run.run(parse(text), store, place, workers=0)
+    found = [item for item in calibration(store, run_id) if item.place == "in all"]
+    assert [item.known for item in found] == [0.0, 0.5] and all(item.inside for item in found)
+    board = leaderboard(store, run_id)
+    made = [(c.condition, c.reference) for c in board.comparisons if not c.task]
+    assert ("failure-video", "plain-retry") in made and ("placebo", "plain-retry") in made
+
+
 def test_a_new_reflector_makes_a_new_run_and_leaves_the_old_one_whole(
     store: Store, place: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
