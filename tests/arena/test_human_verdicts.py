@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,18 @@ def test_what_cannot_be_taken_in_names_field_value_and_fix(
         add_human_verdict(store, MAZE, episodes[1], **given)
     assert told in str(caught.value) and len(str(caught.value)) < 500
     assert len(store.verdicts(episodes[1].id)) == before
+
+
+def test_decisions_in_several_windows_at_once_are_all_kept(store: Store, episodes: list[Episode]) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        rows = list(
+            pool.map(
+                lambda frame: add_human_verdict(store, MAZE, episodes[0], SECOND, "reached", frame, name="dot"),
+                range(4),
+            )
+        )
+    assert sorted(row.repeat for row in rows) == [0, 1, 2, 3]
+    assert len([v for v in store.verdicts(episodes[0].id) if v.judge == "human:dot"]) == 4
 
 
 def test_the_last_frame_may_be_cited(store: Store, episodes: list[Episode]) -> None:
