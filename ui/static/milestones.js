@@ -25,12 +25,14 @@ function answer(item, { human, superseded }, jump) {
 }
 
 export class Milestones {
-  /** `jump`: moves the player; `shown()`: number of the frame on the screen, or null. */
-  constructor(box, jump, shown) {
-    Object.assign(this, { box, jump, shown, rows: new Map(), notes: new Map(), open: new Set() });
+  /** `jump`: moves the player; `player`: what it shows is what a verdict cites. */
+  constructor(box, jump, player) {
+    Object.assign(this, { box, jump, player, rows: new Map(), notes: new Map(), open: new Set() });
     this.name = nameField();
     this.name.field.addEventListener("input", () => this.#press());
     this.cited = h("output", { class: "cited" });
+    this.preview = h("canvas", { width: 160, height: Math.round((160 * (player.info.height || 3)) / (player.info.width || 4)), role: "img", "aria-label": "the frame that a verdict cites" });
+    player.element.addEventListener("settled", () => this.at());
     this.said = h("div", { role: "status", "aria-live": "polite" });
     this.count = h("span", { class: "count" });
   }
@@ -55,7 +57,7 @@ export class Milestones {
   }
 
   #bar() {
-    return h("div", { class: "review-bar" }, this.name.element, this.cited);
+    return h("div", { class: "review-bar" }, this.preview, h("div", {}, this.name.element, this.cited));
   }
 
   #counts() {
@@ -140,10 +142,16 @@ export class Milestones {
     this.#counts();
   }
 
-  /** Say which frame a verdict would cite now. */
+  /** Number of the frame on the screen. While a seek is under way it shows neither for sure: null, nothing can be cited. */
+  shown() {
+    return this.player.shown === this.player.wanted ? this.player.shown : null;
+  }
+
+  /** Say and show which frame a verdict would cite now: the player itself may be out of sight. */
   at() {
     if (!this.reviewing) return;
     const frame = this.shown();
+    if (frame !== null) this.preview.getContext("2d").drawImage(this.player.video, 0, 0, this.preview.width, this.preview.height);
     const text = frame === null ? "No frame is shown yet." : `A verdict cites frame ${frame}, the one on the screen.`;
     if (this.cited.textContent !== text) show(this.cited, text);
   }

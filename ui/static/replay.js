@@ -42,9 +42,7 @@ class Replay {
     this.where = h("output", { class: "where", "aria-live": "off" });
     this.speed = h("select", { "aria-label": "steps a second" }, [1, 2, 5, 10, 20].map((rate) => h("option", { value: rate, selected: rate === 5 }, `${rate}/s`)));
     this.boxes = Object.fromEntries(["head", "step", "calls", "milestones", "lessons", "diagnoses", "facts", "nearby"].map((name) => [name, h("section", { class: `panel box-${name}` })]));
-    // While a seek is under way the screen shows neither frame for sure, and nothing can be cited.
-    this.milestones = new Milestones(this.boxes.milestones, jump, () => (this.player.shown === this.player.wanted ? this.player.shown : null));
-    this.player.element.addEventListener("settled", () => this.milestones.at());
+    this.milestones = new Milestones(this.boxes.milestones, jump, this.player);
     this.help = h("dialog", { class: "help", "aria-label": "keys" }, h("h2", {}, "Keys"),
       h("dl", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, what)])),
       h("form", { method: "dialog" }, h("button", {}, "Close")));
