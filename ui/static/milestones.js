@@ -45,7 +45,7 @@ export class Milestones {
     if (!judgements.length) { show(this.box); return; }
     this.reviewing = allowed() && episode.status === "finished" && outline.task !== null && outline.video.state === "ok";
     const body = judgements.map((item) => this.#remember(item.milestone_id, this.#row(item)));
-    show(this.box, h("div", { class: "milestones-head" }, h("h2", {}, "Milestones"), this.count), this.reviewing ? this.#bar() : null, this.said,
+    show(this.box, h("div", { class: "milestones-head" }, h("h2", {}, "Milestones"), this.count), this.reviewing ? this.#bar() : null,
       h("table", { class: "milestones" }, h("thead", {}, h("tr", {}, ["Milestone", "Engine", "Judges"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, body)));
     this.#counts();
     this.at();
@@ -57,7 +57,7 @@ export class Milestones {
   }
 
   #bar() {
-    return h("div", { class: "review-bar" }, this.preview, h("div", {}, this.name.element, this.cited));
+    return h("div", { class: "review-bar" }, this.preview, h("div", { class: "grow" }, this.name.element, this.cited, this.said));
   }
 
   #counts() {
