@@ -18,7 +18,8 @@
         ├── DisplayError       the private X display or its window died
         ├── PersonTookOver     the person at the desktop has stopped the hands
         ├── RenderError        no usable OpenGL
-        └── EngineError        the program that is a game's engine died
+        ├── EngineError        the program that is a game's engine died
+        └── RobotError         a real robot's server is gone, breaks the protocol, or reports a fault
 
 Catch `InfrastructureError` to decide on a re-run; everything else is a bug or bad input.
 """
@@ -145,3 +146,7 @@ class RenderError(InfrastructureError):
 
 class EngineError(InfrastructureError):
     """The engine of a game, a program of its own, died or could not be started."""
+
+
+class RobotError(InfrastructureError):
+    """A real robot, its server or the link to it failed, or a person stopped it."""
