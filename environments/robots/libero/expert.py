@@ -15,7 +15,7 @@ import numpy as np
 
 from environments.robots import manipulation as m
 from environments.robots.libero.expert_parts import Parts
-from environments.robots.libero.expert_shapes import Shapes
+from environments.robots.libero.expert_shapes import PALM_M, Shapes
 from environments.robots.libero.suites import Fact
 from environments.robots.libero.world import LiberoWorld
 from environments.robots.motion import Aim, Posed, at, heading, native
@@ -50,7 +50,7 @@ DEPTH_M = 0.030
 """How far the grip site goes below the top of what is taken across."""
 FLOOR_M = 0.014
 """The grip site stays this far above what a thing stands on."""
-STRETCHED_M = 0.74
+STRETCHED_M = 0.745
 """Farther from the arm's base than this, level, a hand that points down is at the end of its reach."""
 CARRY_M = 0.025
 """Between the lowest point of what is carried and the highest thing below its way."""
@@ -124,7 +124,9 @@ class LiberoPlan(StepPlan):
             return m.leave(self.arm, float(self.arm.position[2]) + 0.05)
         if not step.places:
             return self.parts.aim(step.verb, step.thing)
-        return self.parts.withdraw() or self.put(step.thing, step.place, holds=self.world.holds(step.fact))
+        # A load that has been knocked against something tilts the hand: that is no hand leaning at a drawer.
+        away = None if self._clasped(step.thing) else self.parts.withdraw()
+        return away or self.put(step.thing, step.place, holds=self.world.holds(step.fact))
 
     def action(self) -> list[float]:
         """The next native action."""
@@ -160,7 +162,8 @@ class LiberoPlan(StepPlan):
         """Towards having an object in the hand."""
         taken, here = self.grasp(name), self.arm.position
         below = self.shapes.top_between(here, taken.point, BESIDE_M, (name,))
-        travel = max(taken.top_m + 0.06, below + CLEAR_M)
+        housing = self.shapes.top_between(here, taken.point, PALM_M[0], (name,)) - PALM_M[2]
+        travel = max(taken.top_m + 0.06, below + CLEAR_M, housing + 0.02)
         return m.reach_for(self.arm, taken.point, taken.heading_rad, taken.top_m, travel)
 
     def bring(self, name: str, place: str) -> Aim:
@@ -265,23 +268,23 @@ class LiberoPlan(StepPlan):
         put = due is not None and due.places
         place = self.spot(due.place, name).surface if due is not None and put else middle
         drawer = due is not None and put and bool(self.world.joints(due.place))
-        best: tuple[float, m.Grasp] | None = None
+        found: list[tuple[float, float, float, m.Grasp]] = []
         for i in range(RIM_SIDES):
             angle = m.HOME_RAD + 2 * math.pi * i / RIM_SIDES
             out = np.array([math.cos(angle), math.sin(angle)])
             point = np.array([*(middle[:2] + radius * out), top - depth])
             turned = m.half_turn(angle, m.HOME_RAD)
-            cost = 10 * self.shapes.crowding(point, turned, boxes) + 0.02 * abs(turned - m.HOME_RAD)
-            cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
+            crowded = self.shapes.crowding(point, turned, boxes)
             if drawer:  # room for the hand where it lets go, too
                 there = np.array([*(place[:2] + radius * out), place[2] + top - depth - float(points[:, 2].min())])
-                cost += 10 * self.shapes.crowding(there, turned, boxes)
-            for centre in (middle, place):  # neither here nor there should the arm be stretched out
-                cost += 5 * max(0.0, float(np.linalg.norm(centre[:2] + radius * out - base)) - STRETCHED_M)
-            if best is None or cost < best[0]:
-                best = (cost, m.Grasp(point, turned, top))
-        assert best is not None  # for the type checker: there are RIM_SIDES candidates
-        return best[1]
+                crowded += self.shapes.crowding(there, turned, boxes, passing=True)
+            cost = 10 * crowded + 0.02 * abs(turned - m.HOME_RAD)
+            cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
+            far = max(0.0, float(np.linalg.norm(place[:2] + radius * out - base)) - STRETCHED_M) if put else 0.0
+            found.append((cost, crowded, far, m.Grasp(point, turned, top)))
+        # A side from which the arm can bring it is preferred, but not for a place among other things.
+        room = min(found, key=lambda side: side[0])[1] + 1e-3
+        return min((side for side in found if side[1] <= room), key=lambda side: side[0] + 4 * side[2])[3]
 
     def _rim_radius(self, name: str, points: Vector) -> float:
         rotation = self.world.rotation(name)

@@ -87,10 +87,10 @@ class Shapes:
         near = (np.linalg.norm(gap, axis=2) < apart_m).any(axis=0)
         return float(high[near, 2].max()) if near.any() else -math.inf
 
-    def crowding(self, point: Vector, heading_rad: float, boxes: Vector) -> float:
-        """How deep an open hand that comes straight down to a grasp would be in things, m summed over fingers and palm.
+    def crowding(self, point: Vector, heading_rad: float, boxes: Vector, *, passing: bool = False) -> float:
+        """How deep an open hand at a grasp would be in things, m summed over fingers and palm.
 
-        What ends above the hand counts as if it reached down to it: the hand has to pass it.
+        With `passing`, what ends above the hand counts as if it reached down to it: a hand that comes down passes it.
         """
         c, s = math.cos(heading_rad), math.sin(heading_rad)
         local = boxes - point
@@ -106,7 +106,8 @@ class Shapes:
         for part in hand:
             sides = np.array(part)
             deep = np.minimum(high, sides[:, 1:]) - np.maximum(low, sides[:, :1])
-            deep[2] = high[2] - sides[2, 0]
+            if passing:
+                deep[2] = high[2] - sides[2, 0]
             total += float(np.clip(deep.min(axis=0), 0.0, None).sum())
         return total
 
