@@ -61,13 +61,17 @@ class Annotation:
 
 
 @dataclass(slots=True)
-class _Course:
-    """One episode as it went."""
+class Course:
+    """One episode as it went; the i-th of each list is from just before control step i."""
 
     success: bool
     stages: list[str]
     poses: list[dict[str, tuple[Vector, Vector]]]
+    """Of every object and the `hand`: position (3,) in metres and rotation (3, 3), world frame."""
     snapshots: list[bytes]
+    """Empty unless they were to be kept; one more than there are steps, the last of how it ended."""
+    truth: dict[str, Any] | None
+    """What the engine says of the fault at the end (`fault_truth`)."""
 
 
 def annotate(env: RobotEnv, policy: Policy, seed: int, fault: Fault, horizon: int) -> Annotation:
@@ -80,9 +84,22 @@ def annotate(env: RobotEnv, policy: Policy, seed: int, fault: Fault, horizon: in
         fault: one.
         horizon: control steps of an episode at most.
     """
-    clean = _play(env, policy, seed, None, horizon, keep=False)
-    course = _play(env, policy, seed, fault, horizon, keep=True)
-    truth = env.fault_truth() or {}
+    clean = play(env, policy, seed, None, horizon)
+    course = play(env, policy, seed, fault, horizon, keep=True)
+    return compare(env, policy, clean, course, horizon)
+
+
+def compare(env: RobotEnv, policy: Policy, clean: Course, course: Course, horizon: int) -> Annotation:
+    """What came of a fault: `annotate`, for two episodes that have been played already.
+
+    Args:
+        env: in which both were played; the faulted one last.
+        policy: drives `env`.
+        clean: the twin without the fault.
+        course: with the fault, its snapshots kept.
+        horizon: control steps of an episode at most.
+    """
+    truth = course.truth or {}
     onset = truth.get("onset_step")
     manifest = None if onset is None else _manifest(clean.stages, course.stages, onset)
     entity, dxyz, drot = _deviation(clean, course, manifest, truth.get("entity"))
@@ -92,7 +109,7 @@ def annotate(env: RobotEnv, policy: Policy, seed: int, fault: Fault, horizon: in
 
     no_return = None
     if onset is not None and not course.success:
-        no_return = _last(saved, onset, len(course.snapshots) - 1)
+        no_return = _last(saved, onset, len(course.stages) - 1)
     return Annotation(
         succeeds_clean=clean.success,
         succeeds=course.success,
@@ -106,18 +123,44 @@ def annotate(env: RobotEnv, policy: Policy, seed: int, fault: Fault, horizon: in
     )
 
 
-def _play(env: RobotEnv, policy: Policy, seed: int, fault: Fault | None, horizon: int, keep: bool) -> _Course:
+def play(
+    env: RobotEnv,
+    policy: Policy,
+    seed: int,
+    fault: Fault | None,
+    horizon: int,
+    *,
+    keep: bool = False,
+    watch: Callable[[list[float]], None] | None = None,
+) -> Course:
+    """Play one episode.
+
+    Args:
+        env: behind its native space.
+        policy: drives `env`.
+        seed: of the episode.
+        fault: injected, or None.
+        horizon: control steps at most.
+        keep: whether to keep a snapshot of every step, which `compare` needs of the faulted episode.
+        watch: called after every step with the action that the policy chose.
+    """
     env.reset(seed=seed, options={"fault": fault} if fault else None)
     policy.reset()
-    course = _Course(False, [], [], [])
+    course = Course(False, [], [], [], None)
     for _ in range(horizon):
         course.stages.append(env.stage())
         course.poses.append(_poses(env))
         if keep:
             course.snapshots.append(env.snapshot())
-        if env.step(policy.act())[2]:
-            course.success = True
+        action = policy.act()
+        course.success = bool(env.step(action)[2])
+        if watch is not None:
+            watch(action)
+        if course.success:
             break
+    if keep:
+        course.snapshots.append(env.snapshot())
+    course.truth = env.fault_truth()
     return course
 
 
@@ -144,7 +187,7 @@ def _manifest(clean: list[str], course: list[str], onset: int) -> int | None:
 
 
 def _deviation(
-    clean: _Course, course: _Course, step: int | None, about: str | None
+    clean: Course, course: Course, step: int | None, about: str | None
 ) -> tuple[str | None, tuple[float, float, float] | None, tuple[float, float, float] | None]:
     """Of the hand, or of the object that the fault is about: whichever is further off."""
     if step is None:
@@ -172,11 +215,11 @@ def _last(holds: Callable[[int], bool], low: int, high: int) -> int | None:
 
 
 def _repair(
-    course: _Course, clean: _Course, onset: int | None, manifest: int | None, saved: Callable[[int], bool]
+    course: Course, clean: Course, onset: int | None, manifest: int | None, saved: Callable[[int], bool]
 ) -> str | None:
     if course.success:
         return "none"
-    if manifest is not None and manifest < len(course.snapshots) and saved(manifest):
+    if manifest is not None and manifest < len(course.stages) and saved(manifest):
         return "regrasp"
     if onset is not None and saved(max(0, onset - 1)):
         return "retry"
