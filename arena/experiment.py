@@ -423,7 +423,11 @@ def _check_world(path: str, condition: Condition, block: Block) -> Iterator[Prob
     tasks = block.found()
     if condition.name == "diagnose-and-rollback":
         fixed = [task.id for task in tasks if IRREVERSIBLE in task.tags]
-        if fixed:
+        robots = [task.id for task in tasks if IRREVERSIBLE in task.tags and "robot" in task.tags]
+        if fixed and condition.diagnosis.rollback == "sim" and fixed == robots:
+            told = f"{', '.join(fixed)} is a real robot, of whose world no snapshot exists; use `rollback: physical`"
+            yield Problem(f"{path}.diagnosis.rollback", "sim", told)
+        elif fixed and fixed != robots:
             yield Problem(f"{path}.name", condition.name, f"{', '.join(fixed)} cannot be rolled back")
         yield from _check_physical(f"{path}.diagnosis.rollback", condition, block)
     if condition.retries and condition.reflection.demonstration is True:
@@ -464,3 +468,7 @@ def _check_fault(path: str, fault: Fault, block: Block) -> Iterator[Problem]:
         without = [task.id for task in _known(pattern, block.params) if "robot" not in task.tags]
         if without:
             yield Problem(path, fault.kind, f"{', '.join(without)} (tasks[{i}]) takes no faults; only robot tasks do")
+        real = [task.id for task in _known(pattern, block.params) if {"robot", IRREVERSIBLE} <= set(task.tags)]
+        if real:
+            told = f"{', '.join(real)} (tasks[{i}]) is a real robot; cause the fault there, and leave `fault` out"
+            yield Problem(path, fault.kind, told)

@@ -233,7 +233,7 @@ class Play:
         decision = Decision(action=self._env.action_space.parse(retrace.rewind.action()))
         step, ended = self._carry_out(decision, 0)
         retrace.rewind.moved()
-        step.notes = retrace.notes()
+        step.notes |= retrace.notes()
         return decision, step, ended
 
     def _repair(self) -> tuple[Decision, Step, Ending | None]:
@@ -246,7 +246,7 @@ class Play:
         decision = Decision(action=self._env.action_space.parse(manoeuvre.action()))
         step, ended = self._carry_out(decision, 0)
         manoeuvre.moved()
-        step.notes = {REPAIR: self._time.repair}
+        step.notes |= {REPAIR: self._time.repair}
         return decision, step, ended
 
     def _end_arm_steps(self, ended: Ending | None) -> None:
@@ -287,6 +287,7 @@ class Play:
             act = env.override if taken_over else env.step
             self._observation, reward, terminated, truncated, info = act(decision.action)
             step.reward = float(reward)
+            step.notes |= info.get("notes", {})
             if info["illegal"]:
                 step.status, step.reason = "illegal", info["illegal"]
             if not taken_over:  # else it was no decision of the player

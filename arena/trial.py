@@ -24,7 +24,7 @@ from arena.review import is_judged, judge_episode
 from arena.rollback_check import RollbackChecks
 from arena.rounds import Rounds
 from environments.env import ArenaEnv
-from environments.errors import InfrastructureError, PersonTookOver
+from environments.errors import InfrastructureError, PersonTookOver, RobotError
 from storage.models import Episode, RunEpisode
 from storage.store import Store
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 MAX_TRIES = 3
 """Tries of one attempt within one start of a command, when the machine fails (never when the player does)."""
 
-_NOT_AT_ONCE = (PersonTookOver.__name__, InexactRollback.__name__)
+_NOT_AT_ONCE = (PersonTookOver.__name__, InexactRollback.__name__, RobotError.__name__)
 """Failures that another try would only meet again."""
 
 OnEpisode = Callable[[Episode], None]

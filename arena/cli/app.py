@@ -31,6 +31,7 @@ from arena.cli import (
     results,
     running,
     serve_policy,
+    serve_robot,
     tutorial,
 )
 from arena.cli.common import errors, plain
@@ -86,6 +87,7 @@ for _group in (
     certify,
     profile,
     serve_policy,
+    serve_robot,
     doctor,
 ):
     _group.add_to(app)

@@ -10,6 +10,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from arena import loop_times
 from arena.cli.board import leaderboard_tables
 from arena.cli.common import (
     Artifacts,
@@ -102,7 +103,8 @@ def _show_episode(episode: str, database: str | None, artifacts: str | None, as_
             "interventions": store.interventions(row.id),
         }
     if as_json:
-        print_json({**_columns(row), **{name: [_columns(item) for item in items] for name, items in parts.items()}})
+        listed = {name: [_columns(item) for item in items] for name, items in parts.items()}
+        print_json({**_columns(row), **listed, "cycles": loop_times.to_json(loop_times.cycles(parts["steps"]))})
         return
     head = Table.grid(padding=(0, 2))
     score = "-" if row.score is None else f"{row.score:.1f}" + ("" if row.scored else " (not scored)")
@@ -132,6 +134,21 @@ def _show_episode(episode: str, database: str | None, artifacts: str | None, as_
         numbers = (str(step.index), str(step.branch), f"{step.score:.1f}")
         table.add_row(*numbers, step.status, plain(_action(step.action)), plain(said))
     console.print(table)
+    if timed := loop_times.cycles(parts["steps"]):
+        console.print(_loop_table(timed))
+
+
+def _loop_table(timed: list[loop_times.Cycle]) -> Table:
+    """Where the time of each cycle on a real robot went, in seconds."""
+    heads = ("cycle", "steps", "back", "T_execute", "of it policy", "T_vlm", "T_rollback", "T_loop")
+    table = listing(*heads, whole=heads)
+    for cycle in timed:
+        times = (f"{getattr(cycle, name):.2f}" for name in loop_times.TIMES)
+        table.add_row(str(cycle.cycle), str(cycle.steps), str(cycle.back), *times)
+    for what in ("median", "max", "sum"):
+        figures = loop_times.summary(timed)
+        table.add_row(what, "", "", *(f"{figures[name][what]:.2f}" for name in loop_times.TIMES))
+    return table
 
 
 def verify_episodes(

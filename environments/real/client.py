@@ -1,4 +1,4 @@
-"""The arena's end of the robot protocol: one WebSocket, bounded in time and size, and one error for all that is wrong."""
+"""The arena's end of the robot protocol: one WebSocket, bounded in time and size; whatever is wrong is one error."""
 
 from __future__ import annotations
 

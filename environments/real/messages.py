@@ -1,6 +1,7 @@
 """The robot protocol's messages: plain msgpack maps, so that a server can be written in any language.
 
-A request is `{"seq": n, "do": name, ...}`, an answer `{"seq": n, "ok": {...}}` or `{"seq": n, "error": {"code", "message"}}`.
+A request is `{"seq": n, "do": name, ...}`, an answer `{"seq": n, "ok": {...}}` or `{"seq": n, "error": {...}}` with
+`code` and `message`.
 Vectors are lists of numbers, pictures `{"time_s", "height", "width", "rgb": bytes}`. Nothing is a pickle, nothing is a
 path, and whatever comes in is checked for its type, its shape, its size and for numbers that are none.
 """

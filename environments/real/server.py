@@ -63,9 +63,7 @@ class RobotServer:
         RobotFault: if the robot cannot describe itself.
     """
 
-    def __init__(
-        self, robot: Robot, host: str = "127.0.0.1", port: int = 0, *, watchdog_s: float = WATCHDOG_S
-    ) -> None:
+    def __init__(self, robot: Robot, host: str = "127.0.0.1", port: int = 0, *, watchdog_s: float = WATCHDOG_S) -> None:
         from websockets.sync.server import serve
 
         self._robot, self._watchdog_s = robot, watchdog_s

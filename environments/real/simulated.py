@@ -36,9 +36,7 @@ class SimulatedRobot:
         EnvironmentsError: for a task that does not exist or is no robot's.
     """
 
-    def __init__(
-        self, task: str, *, fault: Any = None, paced: bool = False, confirm: Confirm | None = None
-    ) -> None:
+    def __init__(self, task: str, *, fault: Any = None, paced: bool = False, confirm: Confirm | None = None) -> None:
         env = environments.make(task, "native")
         if not isinstance(env, RobotEnv):
             raise UnsupportedSpace(f"{task} is no simulated robot task; `arena tasks 'tabletop/*'` lists some")
