@@ -20,7 +20,7 @@ from environments.actions import Action
 from environments.errors import UnsupportedSpace
 from environments.task import ActionSpace, Task
 
-_FAMILIES = ("tabletop/", "libero/")
+_FAMILIES = ("tabletop/", "libero/", "real/")
 _CLIENTS: dict[str, tuple[str, str]] = {
     "openpi": ("agents.policies.openpi", "OpenPiClient"),
     "roboarena": ("agents.policies.roboarena", "RoboArenaClient"),

@@ -37,17 +37,21 @@ class Stopwatch:
     def begin(self) -> None:
         """An episode begins."""
         self._cycle = self._played = 0
-        self._phase: Phase = "inspect"
+        self._phase: Phase | None = None
         self._spent = dict.fromkeys(PHASES, 0.0)
         self._since = self._now()
         self._went_back = False
 
     def enter(self, phase: Phase) -> None:
-        """From now on time is spent on that; on a way back only the player's being asked ends it."""
+        """From now on time is spent on that; on a way back only the player's being asked ends it.
+
+        What lies between the reset and the first asking is preparation, and is nobody's.
+        """
         if self._phase == "rollback" and phase in ("execute", "inspect"):
             return
         now = self._now()
-        self._spent[self._phase] += now - self._since
+        if self._phase is not None:
+            self._spent[self._phase] += now - self._since
         self._phase, self._since = phase, now
 
     @property
@@ -67,7 +71,8 @@ class Stopwatch:
             return
         if self.due or self._went_back:
             self._cycle, self._played, self._went_back = self._cycle + 1, 0, False
-        self.enter("think" if self._phase == "rollback" else self._phase)  # nobody was asked: a repair's end
+        if self._phase == "rollback":
+            self.enter("think")  # ends it although nobody was asked
         self.enter("execute")
         self._played += 1
 
