@@ -260,3 +260,8 @@ def calibrate(
 def _settings() -> dict[str, Any]:
     empty = Profile(phases=(), total=0, widths_m=(), subgoals={})
     return {monitor.name: monitor.settings() for monitor in (*own_monitors(empty), Subgoals(empty))}
+
+
+def name_of(tasks: Sequence[str]) -> str:
+    """A short name for a set of tasks, for files."""
+    return digest(sorted(tasks), 10)

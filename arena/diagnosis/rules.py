@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from arena.diagnosis.diagnoser import Case, Opinion, last_snapshot_before, verif
 from arena.diagnosis.monitors import ClosingSettings, GraspWidth, GripperLost, Stall, Unclosed
 from arena.diagnosis.motion import ChunkDisagreement, Idle, Lag, Loop
 from arena.diagnosis.schema import CLASS_OF, Diagnosis, Evidence, Repair, validate_against
+from arena.diagnosis.signals import Reading
 
 MARGIN_STEPS = 6
 """Steps between the rollback target and the first odd reading.
@@ -20,8 +22,15 @@ hand that is already opening.
 """
 LOOKING_STEPS = 4
 """A fault of what is seen, or of the way there, begins about so many steps into its phase."""
-_MOVING_M_S = 0.08
-"""A hand that was faster than this and stops at once is held up; one that comes to rest slowly has found a balance."""
+_MOVING_M_S, _HELD_M_S, _BRAKE_STEPS = 0.2, 0.04, 4
+"""A hand that was faster than the first and is slower than the second so many steps later was held up; one that finds
+a balance between two pulls comes to rest more slowly."""
+_WINDOW_STEPS = 12
+"""Readings that tell what a late phase is late for."""
+_PUSHING = 0.2
+"""A hand that is told more than this (1 is 5 cm a step, or 0.5 rad)..."""
+_RESTING_M_S = 0.03
+"""...and is slower than this is kept from it."""
 _RISEN_M = 0.06
 """A hand this far above where it closed carries; below, it still lifts."""
 
@@ -111,11 +120,13 @@ class RulesDiagnoser:
     def _target(self, case: Case, found: Finding, again: bool) -> int | None:
         if again:
             return min(case.snapshots, default=None)
-        latest = (
-            last_snapshot_before(case.snapshots, found.onset, self.margin_steps)
-            if found.sure
-            else max((step for step in case.snapshots if step <= found.low), default=None)
-        )
+        first = min(case.snapshots, default=None)
+        if found.sure:
+            latest = last_snapshot_before(case.snapshots, found.onset, self.margin_steps)
+            if latest is None and self.calibrated:
+                latest = first
+        else:
+            latest = max((step for step in case.snapshots if step <= found.low), default=None)
         return None if latest is None else verified_snapshot(case, latest)
 
 
@@ -177,13 +188,11 @@ def _missed(case: Case) -> Finding:
 def _stalled(case: Case) -> Finding:
     alarm = case.alarm
     start = _phase_start(case, alarm.onset)
-    before = [item for item in case.readings if alarm.onset - 4 <= item.step < alarm.onset]
-    moving = bool(before) and max(item.speed_m_s for item in before[-3:]) > _MOVING_M_S
     if alarm.note.startswith("turning"):
         kind, onset = "C2", _within(case, start)
         why = "The hand does not turn as it is told."
-    elif moving:
-        kind, onset = "C6", alarm.onset
+    elif (stopped := _stopped(case, alarm.onset)) is not None:
+        kind, onset = "C6", stopped
         why = "The arm stopped at once although it was told to move on."
     else:
         kind, onset = "C1", _within(case, start)
@@ -192,6 +201,15 @@ def _stalled(case: Case) -> Finding:
         fault_type=kind, stage="", onset=onset, low=start, high=max(onset, alarm.onset), entity="arm", why=why,
         severity=3,
     )  # fmt: skip
+
+
+def _stopped(case: Case, until: int) -> int | None:
+    """First step of a sudden stop not long before a step; None if the hand came to rest slowly."""
+    recent = [item for item in case.readings if item.step <= until + _BRAKE_STEPS][-4 * _BRAKE_STEPS :]
+    for fast, slow in zip(recent, recent[_BRAKE_STEPS:], strict=False):
+        if fast.speed_m_s > _MOVING_M_S and slow.speed_m_s < _HELD_M_S:
+            return fast.step + 1
+    return None
 
 
 def _at_onset(kind: str, stage: str, entity: str, why: str) -> Callable[[Case], Finding]:
@@ -236,17 +254,37 @@ def _late(case: Case) -> Finding:
     alarm = case.alarm
     closed = case.readings[-1].closing is True
     opened = alarm.onset > case.readings[0].step and not closed  # it has let go, and is not done
+    first = case.readings[0].step
     if opened:
         grasp = _phase_start(case, alarm.onset - 1)
+        reach = _phase_start(case, grasp - 1) if grasp > first else grasp
         return Finding(
-            fault_type="L1", stage="transport", onset=(grasp + alarm.onset) // 2, low=grasp, high=alarm.onset,
-            entity="target", why="It has let go and the task is not done.", severity=3, confidence=0.75, sure=True,
+            fault_type="L1", stage="transport", onset=(grasp + alarm.onset) // 2, low=reach, high=alarm.onset,
+            entity="target", why="It has let go and the task is not done.", severity=3, confidence=0.75,
         )  # fmt: skip
+    kind, why = _kept_from(case)
     return Finding(
-        fault_type="C6" if closed else "P4", stage="transport" if closed else "reach",
-        onset=_within(case, alarm.onset), low=alarm.onset, high=case.step_now, entity="arm" if closed else "object",
-        why="This phase lasts longer than it ever does when all is well.", severity=3, confidence=0.75,
+        fault_type=kind, stage="transport" if closed else "reach", onset=_within(case, alarm.onset), low=alarm.onset,
+        high=case.step_now, entity="arm" if kind[0] == "C" else "object", why=why, severity=3, confidence=0.75,
     )  # fmt: skip
+
+
+def _kept_from(case: Case) -> tuple[str, str]:
+    """What keeps a phase from its end: type of fault, and why."""
+    recent = case.readings[-_WINDOW_STEPS:]
+    resting = statistics.median(item.speed_m_s for item in recent) < _RESTING_M_S
+    turn, push = (statistics.median(getattr(item, name) for item in recent) for name in ("turn", "push"))
+    if resting and turn > max(push, _PUSHING):
+        return "C2", "The hand does not turn as it is told, and this phase lasts too long."
+    if resting and push > _PUSHING and _steady(recent):
+        return "C1", "The hand comes to rest beside where it is told to go, and this phase lasts too long."
+    return "P4", "This phase lasts longer than it ever does when all is well."
+
+
+def _steady(readings: Sequence[Reading]) -> bool:
+    """Whether the commands hardly change: a policy that sees badly changes its mind at every step."""
+    axes = zip(*(item.command[:3] for item in readings if item.command), strict=True)
+    return all(statistics.pstdev(axis) < _PUSHING for axis in axes)
 
 
 def _lost_subgoal(case: Case) -> Finding:

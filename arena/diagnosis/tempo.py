@@ -17,6 +17,8 @@ from arena.diagnosis.signals import Reading
 
 SLACK_STEPS = 5
 """Added to the longest duration that was seen, and taken from the shortest: a few episodes do not show the extremes."""
+FLIP_STEPS = 3
+"""The gripper must have been told something else for so many steps before a new phase counts as begun."""
 NEW_STEPS = 4
 """A sub-goal state that no clean episode had counts from so many steps on."""
 
@@ -75,12 +77,35 @@ class Profile(BaseModel):
         )
 
 
+class _Flips:
+    """Tells where a phase ends, later than it does: a command of a step or two is no phase."""
+
+    def __init__(self) -> None:
+        self.closing: bool | None = None
+        """What the gripper is told in the present phase."""
+        self._other = 0
+
+    def update(self, closing: bool) -> int | None:
+        """None while the phase goes on; else how many steps the new one has lasted, this one included."""
+        if self.closing is None:
+            self.closing = closing
+            return 1
+        self._other = self._other + 1 if closing is not self.closing else 0
+        if self._other < FLIP_STEPS:
+            return None
+        self.closing, self._other = closing, 0
+        return FLIP_STEPS
+
+
 def _phases(readings: Sequence[Reading]) -> list[list[Reading]]:
-    """The readings, cut wherever the gripper is told something else."""
+    """The readings, cut wherever the gripper is told something else for good."""
     phases: list[list[Reading]] = []
+    flips = _Flips()
     for reading in readings:
-        if not phases or _closes(phases[-1]) is not (reading.closing is True):
-            phases.append([])
+        begun = flips.update(reading.closing is True)
+        if begun is not None:
+            taken = [] if not phases else [phases[-1].pop() for _ in range(begun - 1)][::-1]
+            phases.append(taken)
         phases[-1].append(reading)
     return phases
 
@@ -118,25 +143,26 @@ class Tempo(Monitor):
 
     def settings(self) -> dict[str, Any]:
         """The slack; the profile is part of the calibration."""
-        return {"slack_steps": SLACK_STEPS}
+        return {"slack_steps": SLACK_STEPS, "flip_steps": FLIP_STEPS}
 
     def reset(self) -> None:
         """Before the first phase."""
         self._number, self._start, self._count, self._total = -1, 0, 0, 0
         self._before = 0
-        self._closing: bool | None = None
+        self._flips = _Flips()
         self._raised: set[str] = set()
         self.score = 0.0
 
     def update(self, reading: Reading) -> Alarm | None:
         """Take the time."""
-        closing = reading.closing is True
         self._total += 1
         hasty: tuple[float, str] | None = None
-        if self._closing is not closing:
+        begun = self._flips.update(reading.closing is True)
+        if begun is not None:
+            self._count -= begun - 1
             hasty = self._hasty()
-            self._closing, self._number = closing, self._number + 1
-            self._before, self._start, self._count = self._start, reading.step, 0
+            self._number += 1
+            self._before, self._start, self._count = self._start, reading.step - begun + 1, begun - 1
         self._count += 1
         graded = [hasty] if hasty else []
         phases = self._profile.phases
@@ -151,8 +177,8 @@ class Tempo(Monitor):
             return None
         self._raised.add(what)
         if what == "early":
-            kind = "close" if closing else "open"
-            return Alarm(monitor=f"early-{kind}", step=reading.step, onset=reading.step, since=self._before, note=note)
+            kind = "close" if self._flips.closing else "open"
+            return Alarm(monitor=f"early-{kind}", step=reading.step, onset=self._start, since=self._before, note=note)
         return Alarm(monitor="late", step=reading.step, onset=self._start, since=self._before, note=note)
 
     def _hasty(self) -> tuple[float, str] | None:
@@ -163,7 +189,7 @@ class Tempo(Monitor):
         if shortest <= 0:
             return None
         told = f"phase {self._number} ended after {self._count} steps, {shortest} is the least"
-        return shortest / self._count, told
+        return shortest / max(1, self._count), told
 
 
 class Subgoals(Monitor):

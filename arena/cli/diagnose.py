@@ -1,0 +1,302 @@
+"""`arena diagnose`: fault diagnosis in closed loop; its thresholds, and what each intervention was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import track
+from typer.core import TyperGroup
+
+import environments
+from arena import run as runs
+from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
+from arena.cli.progress import ProgressBar
+from arena.diagnosis import conformal, counterfactual
+from arena.diagnosis.conformal import Calibration
+from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic, scenarios
+from arena.diagnosis.dynamic_table import Line, Table, dynamic_table
+from arena.errors import InvalidExperiment, Problem
+from arena.experiment import load
+from environments.robots.faults import KINDS
+from environments.task import ActionSpace
+
+DYNAMIC = "dynamic"
+
+
+class _Tracks(TyperGroup):
+    """A group whose first argument may be what the dynamic track is to be run on."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Name the dynamic track where no track is named."""
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = [DYNAMIC, *args]
+        return super().parse_args(ctx, args)
+
+
+tracks = typer.Typer(
+    cls=_Tracks,
+    no_args_is_help=True,
+    help="Diagnose faults in closed loop: watch, roll back, repair. `arena diagnose TASKS` is the dynamic track.",
+)
+"""Other tracks add their commands here."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this file."""
+    app.add_typer(tracks, name="diagnose")
+
+
+Agent = Annotated[str, typer.Option("--agent", help="The policy that is watched.")]
+
+
+@tracks.command(DYNAMIC)
+def run_tasks(
+    what: Annotated[
+        list[str], typer.Argument(help="Tasks (globs), or one experiment file (YAML).", show_default=False)
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds of each task, from 0.")] = 2,
+    faults: Annotated[
+        str, typer.Option("--faults", help="Kinds with commas; `all`, or `none` for clean episodes alone.")
+    ] = "all",
+    severities: Annotated[str, typer.Option("--severities", help="0 (benign) to 3, with commas.")] = "0,2",
+    repeat: Annotated[bool, typer.Option("--repeat", help="Faults come back when they are rolled back from.")] = False,
+    conditions: Annotated[
+        str, typer.Option("--conditions", help="With commas; `rules-subgoals` and `vlm` can be added.")
+    ] = ",".join(CONDITIONS),
+    agent: Agent = "scripted-policy",
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            help="Thresholds, by `arena diagnose calibrate`.  [default: made if needed]",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="For `vlm`.", show_default=False)] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Its endpoint.", show_default=False)] = None,
+    key_env: Annotated[
+        str | None, typer.Option("--key-env", help="Name of the variable that holds its key.", show_default=False)
+    ] = None,
+    rollback: Annotated[str, typer.Option("--rollback", help="`sim`, or `physical`: the arm alone.")] = "sim",
+    interventions: Annotated[int, typer.Option("--interventions", min=1, max=20, help="In one episode.")] = 3,
+    workers: Annotated[int | None, typer.Option("--workers", "-j", min=0, help="Processes.")] = None,
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the dynamic track: every scenario alone and under every condition; continue after any interruption."""
+    place = location(database, artifacts)
+    names = _listed(conditions)
+    if model is not None and "vlm" not in names:
+        names.append("vlm")
+    asked = {"model": model, "base_url": base_url, "key_env": key_env}
+    options = {name: value for name, value in asked.items() if value is not None} or None
+    with place.open() as store:
+        with ProgressBar(errors) as bar:
+            if len(what) == 1 and Path(what[0]).is_file():
+                run_id = runs.run(load(what[0], model=options), store, place, workers=workers, observer=bar)
+            else:
+                scenes = _scenes(what, seeds, faults, severities, repeat)
+                file = calibration or _calibration(place.scratch.parent, agent, scenes)
+                try:
+                    run_id = run_dynamic(
+                        store, place, scenes, names, agent=agent, calibration=str(file), model=options,
+                        max_interventions=interventions, rollback=rollback, workers=workers, observer=bar,
+                    )  # fmt: skip
+                except ValueError as error:
+                    raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None
+        table = dynamic_table(store, run_id)
+    _tell(table, as_json)
+    if bar.failures:
+        raise typer.Exit(1)
+
+
+@tracks.command("table")
+def show_table(
+    run: Annotated[str, typer.Argument(help="Run id, or its beginning.", show_default=False)],
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the dynamic table of a run."""
+    with location(database, artifacts).open() as store:
+        table = dynamic_table(store, run)
+    _tell(table, as_json)
+
+
+@tracks.command("calibrate")
+def calibrate(
+    what: Annotated[list[str], typer.Argument(help="Tasks (globs).", show_default=False)],
+    to: Annotated[Path, typer.Option("--to", help="The file to write.", show_default=False)],
+    agent: Agent = "scripted-policy",
+    episodes: Annotated[int, typer.Option("--episodes", min=8, help="Clean episodes of each task.")] = 60,
+    alpha: Annotated[
+        float, typer.Option("--alpha", min=0.001, max=0.5, help="Clean episodes with an alarm, at most.")
+    ] = 0.05,
+) -> None:
+    """Set the monitors' thresholds from a policy's clean episodes, on seeds that nothing else uses."""
+    found = conformal.calibrate(_tasks(what), agent, episodes=episodes, alpha=alpha, tell=_tell_calibrated)
+    found.save(to)
+    console.print(f"wrote {to}", markup=False, highlight=False)
+
+
+@tracks.command("counterfactual")
+def replay_forks(
+    run: Annotated[str, typer.Argument(help="Run id, or its beginning.", show_default=False)],
+    conditions: Annotated[str, typer.Option("--conditions", help="With commas.  [default: all]")] = "",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Episodes at most.", show_default=False)] = None,
+    database: Database = None,
+    artifacts: Artifacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play each intervention the other way: was it needed, did it help? Exits with 1 if a replay is not exact."""
+    with location(database, artifacts).open() as store:
+        asked = counterfactual.of_run(store, run, conditions=_listed(conditions), limit=limit)
+        found = list(track(asked, "Playing the other way", console=errors, transient=True))
+    counts = counterfactual.tally(found)
+    if as_json:
+        print_json({"tally": asdict(counts), "forks": [item.to_json() for item in found]})
+    else:
+        table = listing("episode", "step", "trigger", "with", "without", "verdict", "prefix", whole=("episode", "step"))
+        words = {True: "success", False: "failure"}
+        for item in found:
+            trigger = item.trigger + " (suppressed)" * item.suppressed
+            same = f"{item.prefix_steps} steps" if item.exact else "; ".join(item.differences)
+            cells = (item.episode, str(item.step), trigger, words[item.with_it], words[item.without], item.verdict)
+            table.add_row(*map(plain, (*cells, same)))
+        console.print(table)
+        console.print(
+            f"{counts.exact} of {counts.forks} equal the record bit for bit until the fork; {counts.helped} helped, "
+            f"{counts.harmed} harmed, {counts.not_needed} not needed, {counts.did_not_help} did not help",
+            markup=False,
+            highlight=False,
+        )
+    if counts.exact < counts.forks:
+        raise typer.Exit(1)
+
+
+def _tell_calibrated(task_id: str, found: conformal.TaskCalibration) -> None:
+    factor = "no threshold keeps that promise" if found.factor is None else f"factor {found.factor:.2f}"
+    told = f"{task_id}: learned on {found.learned_on}, set on {found.set_on} clean episodes; {factor}"
+    errors.print(told, markup=False, highlight=False)
+
+
+def _calibration(folder: Path, agent: str, scenes: Sequence[Scenario]) -> Path:
+    """The file for these tasks: the one that was made before, or a new one."""
+    tasks = sorted({scene.task for scene in scenes})
+    path = folder / "calibrations" / f"{agent}-{conformal.name_of(tasks)}.json"
+    if path.exists():
+        try:
+            Calibration.load(path)
+        except conformal.NoCalibration as error:
+            errors.print(f"{error}", markup=False, highlight=False)
+        else:
+            return path
+    errors.print(f"calibrating {agent} on {len(tasks)} tasks", markup=False, highlight=False)
+    conformal.calibrate(tasks, agent, tell=_tell_calibrated).save(path)
+    return path
+
+
+def _scenes(what: Sequence[str], seeds: int, faults: str, severities: str, repeat: bool) -> list[Scenario]:
+    problems = []
+    kinds: list[Any] = [None] if faults == "none" else [] if faults == "all" else list(_listed(faults))
+    unknown = [kind for kind in kinds if kind is not None and kind not in KINDS]
+    if unknown:
+        problems.append(Problem("--faults", unknown[0], f"unknown kind; there are {', '.join(KINDS)}"))
+    levels = _listed(severities)
+    if not levels or any(level not in "0123" for level in levels):
+        problems.append(Problem("--severities", severities, "expected numbers from 0 to 3, with commas"))
+    if problems:
+        raise InvalidExperiment("arguments", problems)
+    named = [kind if kind is None else {"kind": kind, "repeat": repeat} for kind in (kinds or list(KINDS))]
+    return scenarios(_tasks(what), range(seeds), named, [int(level) for level in levels])
+
+
+def _tasks(patterns: Sequence[str]) -> list[str]:
+    """The tasks of the patterns that a robot policy can play natively.
+
+    Raises:
+        InvalidExperiment: if there are none.
+    """
+    found = [task for pattern in patterns for task in environments.match(pattern)]
+    fit = [task.id for task in found if "robot" in task.tags and ActionSpace.NATIVE in task.spaces]
+    if not fit:
+        raise InvalidExperiment("arguments", [Problem("TASKS", " ".join(patterns), "no robot task is called so")])
+    return list(dict.fromkeys(fit))
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def _tell(table: Table, as_json: bool) -> None:
+    if as_json:
+        print_json(table.to_json())
+        return
+    console.print(
+        f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition",
+        markup=False,
+        highlight=False,
+    )
+    shown = listing(
+        "condition", "success", "rescued", "broken", "net [95 %]", "p", "false alarms", "N1", "broken clean",
+        "forks", "added", "calls", "s", "cost", whole=("condition", "net [95 %]"),
+    )  # fmt: skip
+    for line in table.lines:
+        shown.add_row(*map(plain, _cells(line)))
+    console.print(shown)
+    console.print(
+        "rescued, broken: against the same episodes left alone; false alarms: claims in episodes without a fault, N1 "
+        "with a benign one; forks, added steps, model calls and seconds: per episode",
+        markup=False,
+        highlight=False,
+    )
+    _tell_types(table)
+
+
+def _cells(line: Line) -> list[str]:
+    def share(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1%}"
+
+    return [
+        line.condition,
+        share(line.success),
+        str(line.rescued),
+        str(line.broken),
+        f"{line.net:+d} [{line.net_low:+.0f}, {line.net_high:+.0f}]",
+        f"{line.p:.2g}",
+        share(line.false_alarm_rate),
+        share(line.false_alarm_rate_benign),
+        share(line.broken_clean),
+        f"{line.interventions:.2f}",
+        f"{line.added_steps:.0f}",
+        f"{line.calls:.1f}",
+        f"{line.seconds:.1f}",
+        line.cost_usd or "unknown",
+    ]
+
+
+def _tell_types(table: Table) -> None:
+    """Rescues by fault type, one column a condition."""
+    names = [line.condition for line in table.lines if line.condition != "none"]
+    if not names:
+        return
+    kinds = list(dict.fromkeys(line.fault_type for line in table.types))
+    by_place = {(line.condition, line.fault_type): line for line in table.types}
+    shown = listing("fault", "episodes", "failed alone", *names, whole=("fault",))
+    for kind in kinds:
+        lines = [by_place.get((name, kind)) for name in names]
+        first = next(line for line in lines if line is not None)
+        rescued = [
+            "-" if line is None else f"{line.rescued}" + (f" -{line.broken}" * bool(line.broken)) for line in lines
+        ]
+        shown.add_row(kind, str(first.episodes), str(first.failed_alone), *rescued)
+    console.print(shown)
+    console.print("rescued by type of fault, and after a minus sign broken", markup=False, highlight=False)

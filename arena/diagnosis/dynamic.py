@@ -1,0 +1,212 @@
+"""The dynamic track: supervised episodes beside the same ones left alone, for every condition, paired by seed.
+
+A dynamic run is an ordinary experiment: each scenario (task, seed, fault) is played once under each condition, so that
+it can be interrupted and continued, replayed in the browser, and verified. `dynamic_table` reads the numbers.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from arena import run
+from arena.diagnosis.dynamic_table import ALONE, SEPARATOR, Row, rows_of, rule_rate
+from arena.experiment import Experiment
+from arena.location import Location
+from arena.run import Observer
+from environments.robots.faults import KINDS, Fault
+from storage.store import Store
+
+CONDITIONS = (
+    "none", "random-trigger", "restart", "monitors-only", "oracle-detection", "oracle-everything", "rules",
+)  # fmt: skip
+"""Of a run without a model; `rules-subgoals` and `vlm` can be added."""
+CLEAN = "clean"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One episode to be played under every condition."""
+
+    task: str
+    seed: int
+    fault: Fault | None = None
+
+    @property
+    def label(self) -> str:
+        """Of its fault, within a condition's label."""
+        if self.fault is None:
+            return CLEAN
+        again = "+" if self.fault.repeat else ""
+        default = KINDS[self.fault.kind].stage
+        stage = "" if self.fault.stage == default else f"@{self.fault.stage}"
+        return f"{self.fault.kind}/{self.fault.severity}{stage}{again}"
+
+
+def scenarios(
+    tasks: Sequence[str],
+    seeds: Sequence[int],
+    faults: Sequence[Mapping[str, Any] | str | None] = (),
+    severities: Sequence[int] = (2,),
+) -> list[Scenario]:
+    """Every task with every seed: clean, and with each fault at each severity; without faults named, with all kinds.
+
+    Faults whose stage a task does not have, such as a lift where a drawer is opened, never begin; their episodes count
+    as clean ones.
+    """
+    named: list[Fault | None] = [None]
+    for given in faults or list(KINDS):
+        if given is None:
+            continue
+        asked = {"kind": given} if isinstance(given, str) else dict(given)
+        named += [Fault.parse({"severity": severity, **asked}) for severity in severities]
+    unique = list(dict.fromkeys(named))
+    return [Scenario(task, seed, fault) for task in tasks for seed in seeds for fault in unique]
+
+
+def configs(
+    names: Iterable[str],
+    *,
+    calibration: str | None,
+    model: Mapping[str, Any] | str | None = None,
+    max_interventions: int = 3,
+    horizon: str = "charged",
+    rollback: str = "sim",
+    random: tuple[float, int] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """What each named condition asks of the supervisor, as an experiment file would say it.
+
+    Args:
+        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, or `planted:DETECTION:FALSE_ALARM`.
+        calibration: file of the monitors' limits.
+        model: for `vlm`.
+        max_interventions: in an episode.
+        horizon: `charged` counts what was undone.
+        rollback: `sim` or `physical`.
+        random: rate and spread of the random trigger; without them it is left out.
+
+    Raises:
+        ValueError: for an unknown name, or `vlm` without a model.
+    """
+    shared: dict[str, Any] = {"max_interventions": max_interventions}
+    if horizon != "world":
+        shared["horizon"] = horizon
+    if rollback != "sim":
+        shared["rollback"] = rollback
+    watched = {**shared, **({"calibration": calibration} if calibration else {})}
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if name == ALONE:
+            found[name] = {"diagnoser": ALONE}
+        elif name in ("rules", "restart", "monitors-only"):
+            found[name] = {"diagnoser": name, **watched}
+        elif name == "rules-subgoals":
+            found[name] = {"diagnoser": "rules", "subgoals": True, **watched}
+        elif name in ("oracle-detection", "oracle-everything"):
+            found[name] = {"diagnoser": name, **shared}
+        elif name == "vlm":
+            if model is None:
+                raise ValueError("condition 'vlm' needs a model")
+            found[name] = {"diagnoser": "vlm", "model": model, **watched}
+        elif name == "random-trigger":
+            if random is not None:
+                found[name] = {"diagnoser": name, "rate": random[0], "spread_steps": random[1], **shared}
+        elif name.startswith("planted:"):
+            _, detection, false_alarm = name.split(":")
+            rates = {"detection": float(detection), "false_alarm": float(false_alarm), "every": PLANTED_EVERY}
+            bounds = {"max_diagnoses": 100, "max_interventions": PLANTED_INTERVENTIONS}
+            found[name] = {"diagnoser": "planted", **rates, **shared, **bounds}
+        else:
+            known = ", ".join((*CONDITIONS, "rules-subgoals", "vlm", "planted:D:F"))
+            raise ValueError(f"unknown condition {name!r}; there are {known}")
+    return found
+
+
+PLANTED_EVERY = 20
+"""Steps between two looks of a planted diagnoser: one second, as the published judges are asked."""
+
+PLANTED_INTERVENTIONS = 20
+"""It may intervene as often as it likes, as the published judges may."""
+
+
+def experiment(
+    name: str,
+    scenes: Sequence[Scenario],
+    conditions: Mapping[str, Mapping[str, Any]],
+    agent: str | Mapping[str, Any] = "scripted-policy",
+    *,
+    max_steps: int | None = None,
+) -> Experiment:
+    """The experiment that plays every scenario under every condition."""
+    blocks = []
+    ordered = sorted(scenes, key=lambda scene: (scene.task, scene.seed, scene.label))
+    for (task, seed), group in groupby(ordered, key=lambda scene: (scene.task, scene.seed)):
+        listed = []
+        for scene in group:
+            fault = {} if scene.fault is None else {"fault": scene.fault.model_dump(mode="json")}
+            listed += [
+                {
+                    "name": "diagnose-and-rollback",
+                    "label": f"{label}{SEPARATOR}{scene.label}",
+                    "diagnosis": dict(config),
+                    **fault,
+                }
+                for label, config in conditions.items()
+            ]
+        blocks.append({"tasks": task, "seeds": [seed], "conditions": listed})
+    shared: dict[str, Any] = {"spaces": "native", "agents": [agent], "video": "as-seen"}
+    if max_steps is not None:
+        shared["limits"] = {"max_steps": max_steps}
+    return Experiment.model_validate({"name": name, "blocks": [{**shared, **block} for block in blocks]})
+
+
+def run_dynamic(
+    store: Store,
+    location: Location,
+    scenes: Sequence[Scenario],
+    names: Sequence[str] = CONDITIONS,
+    *,
+    agent: str | Mapping[str, Any] = "scripted-policy",
+    calibration: str | None = None,
+    model: Mapping[str, Any] | str | None = None,
+    max_interventions: int = 3,
+    horizon: str = "charged",
+    rollback: str = "sim",
+    workers: int | None = None,
+    name: str = "diagnosis",
+    observer: Observer | None = None,
+) -> str:
+    """Play every scenario under every condition; returns the run's id.
+
+    The random trigger needs to know how often `rules` intervenes, so everything else is played first. What is done
+    already is not repeated.
+
+    Raises:
+        ValueError: for a random trigger without `rules` to match, or what `configs` refuses.
+    """
+    wanted = list(dict.fromkeys([ALONE, *names]))
+    told = {
+        "calibration": calibration,
+        "model": model,
+        "max_interventions": max_interventions,
+        "horizon": horizon,
+        "rollback": rollback,
+    }
+    first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]
+    run_id = run.run(experiment(name, scenes, first, agent), store, location, workers=workers, observer=observer)
+    if "random-trigger" not in wanted:
+        return run_id
+    if "rules" not in first:
+        raise ValueError("condition 'random-trigger' intervenes as often as 'rules' does: add 'rules'")
+    played = rows_of(store, run_id)
+    every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
+    return run.run(experiment(name, scenes, every, agent), store, location, workers=workers, observer=observer)
+
+
+def _usual_steps(played: Sequence[Row]) -> int:
+    """Steps of a usual episode that nobody disturbs."""
+    lengths = [row.steps for row in played if row.condition == ALONE and row.onset is None]
+    return int(statistics.median(lengths)) if lengths else 100

@@ -1,0 +1,363 @@
+"""The numbers of the dynamic track, from stored rows: what supervision changed, and what it cost."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select
+
+from arena.diagnosis import metrics
+from arena.diagnosis.metrics import Supervised
+from arena.identity import digest
+from arena.statistics import mcnemar
+from arena.supervision import UNDO
+from storage.models import Call, Diagnosis, Episode, Fault, Intervention, Step
+from storage.store import Store
+
+ALONE = "none"
+"""The condition in which nobody watches."""
+SEPARATOR = " | "
+"""Between the condition and the fault in a label."""
+RESAMPLES = 10_000
+_SEED = 20_260_101
+DIAGNOSING = ("diagnose", "repair")
+"""Purposes of a diagnoser's calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One episode under one condition."""
+
+    episode_id: str
+    condition: str
+    task: str
+    seed: int
+    fault_label: str
+    """Of its label: `clean`, or kind and severity."""
+    scene: str
+    """Hash of task, seed, repetition, player and fault: what is the same in all conditions."""
+    success: bool
+    steps: int
+    """Control steps that were played, undone ones included."""
+    fault: Fault | None
+    diagnoses: tuple[Diagnosis, ...]
+    interventions: int
+    undone: int
+    """Interventions that were taken back."""
+    added: int
+    """Steps that rollbacks and repairs have cost."""
+    calls: int
+    """Of the diagnoser's model."""
+    call_s: float
+    cost_usd: Decimal | None
+    """None where some call's cost is unknown."""
+    seconds: float
+    """Wall time of the episode."""
+
+    @property
+    def onset(self) -> int | None:
+        """Step at which the fault began; None in a clean episode."""
+        return self.fault.onset_step if self.fault is not None else None
+
+    @property
+    def severity(self) -> int | None:
+        """Of the fault that began; None in a clean episode."""
+        return None if self.fault is None or self.onset is None else int(self.fault.params.get("severity", 3))
+
+    @property
+    def supervised(self) -> Supervised:
+        """For the metrics of diagnosis; a benign fault makes a clean episode."""
+        harmful = self.fault if self.severity else None
+        return Supervised(
+            episode_id=self.episode_id,
+            seed=self.seed,
+            success=self.success,
+            fault=harmful,
+            diagnoses=self.diagnoses,
+        )
+
+
+def rows_of(store: Store, run_id: str) -> list[Row]:
+    """Every finished, scored episode of a run that diagnoses, once for each condition that it stands for."""
+    links = [link for link in store.plan(run_id) if link.final]
+    tries = store.latest_tries(link.identity for link in links)
+    rows = []
+    for link in links:
+        episode = tries.get(link.identity)
+        if episode is not None and episode.status == "finished" and episode.scored:
+            rows.append(_row(store, episode, link.condition))
+    return rows
+
+
+def _row(store: Store, episode: Episode, label: str) -> Row:
+    condition, _, fault_label = label.partition(SEPARATOR)
+    forks: list[Intervention] = store.interventions(episode.id)
+    faults = store.faults(episode.id)
+    with store.read() as session:
+        last = session.scalar(
+            select(Step.sim_step).where(Step.episode_id == episode.id).order_by(Step.index.desc()).limit(1)
+        )
+        counted = session.execute(
+            select(func.count(), func.sum(Call.latency_s), func.sum(Call.cost_usd), func.count(Call.cost_usd)).where(
+                Call.episode_id == episode.id, Call.purpose.in_(DIAGNOSING)
+            )
+        ).one()
+    calls, latency, cost, priced = counted
+    undone = episode.n_steps - (int(last) + 1) if last is not None else 0
+    by_arm = sum(_by_arm(step) for step in store.steps(episode.id)) if _moves_the_arm(forks) else 0
+    spec = episode.spec
+    return Row(
+        episode_id=episode.id,
+        condition=condition,
+        task=episode.task_id,
+        seed=episode.seed,
+        fault_label=fault_label or "-",
+        scene=digest([spec[key] for key in ("task", "space", "agent", "seed", "repetition", "fault")]),
+        success=bool(episode.success),
+        steps=episode.n_steps,
+        fault=faults[0] if faults else None,
+        diagnoses=tuple(store.diagnoses(episode.id)),
+        interventions=sum(fork.kind != UNDO for fork in forks),
+        undone=sum(fork.kind == UNDO for fork in forks),
+        added=undone + by_arm,
+        calls=int(calls),
+        call_s=float(latency or 0.0),
+        cost_usd=Decimal(str(cost or 0)) if priced == calls else None,
+        seconds=_seconds(episode),
+    )
+
+
+def _moves_the_arm(forks: Sequence[Intervention]) -> bool:
+    return any(fork.kind == "physical" for fork in forks)
+
+
+def _by_arm(step: Step) -> bool:
+    return bool(step.notes.get("rewind") or step.notes.get("repair"))
+
+
+def _seconds(episode: Episode) -> float:
+    if episode.finished_at is None:
+        return 0.0
+    return (episode.finished_at - episode.created_at).total_seconds()
+
+
+def rule_rate(rows: Sequence[Row], condition: str = "rules") -> float:
+    """Interventions per episode of a condition, to three digits: what a random trigger is to match."""
+    counts = [row.interventions for row in rows if row.condition == condition]
+    return round(statistics.mean(counts), 3) if counts else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One condition beside doing nothing, over the scenarios that both have."""
+
+    condition: str
+    episodes: int
+    success: float
+    alone: float
+    rescued: int
+    """Failed alone, succeeded under the condition."""
+    broken: int
+    """Succeeded alone, failed under it."""
+    net: int
+    net_low: float
+    net_high: float
+    """95 % interval of `net`, by a bootstrap over (task, seed)."""
+    p: float
+    """Exact McNemar test."""
+    false_alarm_rate: float | None
+    """Share of the episodes without a fault in which a fault was claimed."""
+    false_alarm_rate_benign: float | None
+    """The same where a fault of severity 0 began (N1)."""
+    touched: float | None
+    """Share of the episodes that succeed alone in which anything was done."""
+    broken_clean: float | None
+    """Share of the episodes without a fault, or with a benign one, that succeed alone and failed under it."""
+    interventions: float
+    """A mean over episodes, as all below."""
+    undone: float
+    added_steps: float
+    calls: float
+    call_s: float
+    seconds: float
+    cost_usd: str | None
+    """Of all episodes together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeLine:
+    """One fault type under one condition."""
+
+    condition: str
+    fault_type: str
+    episodes: int
+    failed_alone: int
+    rescued: int
+    broken: int
+    detected: int
+    """Of the episodes with a harmful fault: claimed at or after its onset."""
+    harmful: int
+    class_accuracy: float | None
+    type_accuracy: float | None
+    onset_median: float | None
+    onset_p90: float | None
+
+    @property
+    def rescue_rate(self) -> float | None:
+        """Of the episodes that failed alone."""
+        return self.rescued / self.failed_alone if self.failed_alone else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The dynamic table of a run."""
+
+    run_id: str
+    scenarios: int
+    lines: tuple[Line, ...]
+    types: tuple[TypeLine, ...]
+
+    def line(self, condition: str) -> Line:
+        """The line of a condition.
+
+        Raises:
+            KeyError: if the run does not have it.
+        """
+        for line in self.lines:
+            if line.condition == condition:
+                return line
+        raise KeyError(condition)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        types = [{**asdict(line), "rescue_rate": line.rescue_rate} for line in self.types]
+        return {
+            "run": self.run_id,
+            "scenarios": self.scenarios,
+            "conditions": [asdict(line) for line in self.lines],
+            "types": types,
+        }
+
+
+def dynamic_table(store: Store, run_id: str) -> Table:
+    """Read a run's dynamic table. Scenarios that lack the episode without supervision are left out."""
+    run_id = store.run(run_id).id
+    rows = rows_of(store, run_id)
+    alone = {row.scene: row for row in rows if row.condition == ALONE}
+    by_condition: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.scene in alone:
+            by_condition[row.condition].append(row)
+    lines = tuple(line_of(name, found, alone) for name, found in by_condition.items())
+    types = tuple(
+        type_line
+        for name, found in by_condition.items()
+        if name != ALONE
+        for type_line in type_lines(name, found, alone)
+    )
+    return Table(run_id=run_id, scenarios=len(alone), lines=lines, types=types)
+
+
+def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Line:
+    """The line of one condition.
+
+    Args:
+        condition: its label.
+        rows: its episodes.
+        alone: by scene, the same ones without supervision.
+    """
+    before = [alone[row.scene].success for row in rows]
+    after = [row.success for row in rows]
+    test = mcnemar(before, after)
+    changes = [int(now) - int(then) for then, now in zip(before, after, strict=True)]
+    low, high = bootstrap_sum(changes, [f"{row.task}:{row.seed}" for row in rows])
+    clean = [row for row in rows if row.onset is None]
+    benign = [row for row in rows if row.severity == 0]
+    fine = [row for row in rows if alone[row.scene].success]
+    unharmed = [row for row in fine if not row.severity]
+    costs = [row.cost_usd for row in rows]
+    return Line(
+        condition=condition,
+        episodes=len(rows),
+        success=statistics.mean(after),
+        alone=statistics.mean(before),
+        rescued=test.gained,
+        broken=test.lost,
+        net=test.gained - test.lost,
+        net_low=low,
+        net_high=high,
+        p=test.p,
+        false_alarm_rate=_share(clean, lambda row: bool(row.supervised.claims())),
+        false_alarm_rate_benign=_share(benign, lambda row: bool(row.supervised.claims())),
+        touched=_share(fine, lambda row: row.interventions > 0),
+        broken_clean=_share(unharmed, lambda row: not row.success),
+        interventions=statistics.mean(row.interventions for row in rows),
+        undone=statistics.mean(row.undone for row in rows),
+        added_steps=statistics.mean(row.added for row in rows),
+        calls=statistics.mean(row.calls for row in rows),
+        call_s=statistics.mean(row.call_s for row in rows),
+        seconds=statistics.mean(row.seconds for row in rows),
+        cost_usd=None if any(cost is None for cost in costs) else str(sum((c for c in costs if c), Decimal(0))),
+    )
+
+
+def type_lines(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> list[TypeLine]:
+    """One line for each fault type that began, by class and number; benign ones count as N1."""
+    by_type: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        kind = "N0" if row.fault is None or row.onset is None else row.fault.fault_type if row.severity else "N1"
+        by_type[kind].append(row)
+    found = []
+    for kind, group in sorted(by_type.items(), key=lambda item: ("PLCEN".index(item[0][0]), item[0])):
+        watched = [row.supervised for row in group]
+        naming, onsets = metrics.naming(watched), metrics.onset_error(watched)
+        failed = [row for row in group if not alone[row.scene].success]
+        found.append(
+            TypeLine(
+                condition=condition,
+                fault_type=kind,
+                episodes=len(group),
+                failed_alone=len(failed),
+                rescued=sum(row.success for row in failed),
+                broken=sum(alone[row.scene].success and not row.success for row in group),
+                detected=metrics.detection(watched).detected,
+                harmful=sum(bool(row.severity) for row in group),
+                class_accuracy=naming.class_accuracy,
+                type_accuracy=naming.type_accuracy,
+                onset_median=onsets.median,
+                onset_p90=onsets.p90_abs,
+            )
+        )
+    return found
+
+
+def bootstrap_sum(values: Sequence[float], clusters: Sequence[str], level: float = 0.95) -> tuple[float, float]:
+    """Percentile interval of a sum, resampling clusters with replacement (Efron & Tibshirani 1993, chapter 13).
+
+    Scenarios of one task and seed share a scene, so that they are drawn together. The same values give the same
+    interval.
+
+    Args:
+        values: one a scenario.
+        clusters: which belong together.
+        level: nominal coverage.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] += value
+    totals = np.array([sums[cluster] for cluster in sorted(sums)])
+    if not len(totals):
+        return 0.0, 0.0
+    picks = np.random.default_rng(_SEED).integers(len(totals), size=(RESAMPLES, len(totals)))
+    low, high = np.quantile(totals[picks].sum(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _share(rows: Sequence[Row], holds: Callable[[Row], bool]) -> float | None:
+    return sum(holds(row) for row in rows) / len(rows) if rows else None
