@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 
@@ -111,10 +111,14 @@ class VlmDiagnoser:
         return replace(request, purpose="repair", messages=(*request.messages, said, told))
 
 
-def read_answer(text: str, snapshots: Sequence[int], step_now: int) -> Diagnosis:
+Form = TypeVar("Form", bound=Diagnosis)
+
+
+def read_answer_as(form: type[Form], text: str, snapshots: Sequence[int], step_now: int) -> Form:
     """The diagnosis in a model's answer, checked against the schema and the episode.
 
     Args:
+        form: the schema: `Diagnosis`, or one that asks for more.
         text: the answer (hostile); an object, or an object that holds it under one key.
         snapshots: step indices that can be gone back to.
         step_now: index of the last step played.
@@ -132,13 +136,22 @@ def read_answer(text: str, snapshots: Sequence[int], step_now: int) -> Diagnosis
     value = {**value, "schema_version": SCHEMA_VERSION, "step_now": step_now}
     value["abstain_cause"] = "declined" if value.get("verdict") == "abstain" else None
     try:
-        diagnosis = Diagnosis.model_validate(value)
+        diagnosis = form.model_validate(value)
     except ValidationError as error:
         raise UnreadableReply([_explain(item) for item in error.errors(include_url=False)[:12]]) from None
     problems = validate_against(diagnosis, snapshots, step_now)
     if problems:
         raise UnreadableReply(problems)
     return diagnosis
+
+
+def read_answer(text: str, snapshots: Sequence[int], step_now: int) -> Diagnosis:
+    """`read_answer_as` for the plain diagnosis.
+
+    Raises:
+        UnreadableReply: with one line per fault.
+    """
+    return read_answer_as(Diagnosis, text, snapshots, step_now)
 
 
 def _fits(text: str, case: Case) -> bool:

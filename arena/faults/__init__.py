@@ -2,11 +2,10 @@
 
 `plan` says what a dataset is to hold, `making` plays and judges one episode of it, `build` makes all of them with
 several processes, `clips` draws their pictures, `dataset` is the form on disk, `datasheet` and `lerobot` are written
-from it.
+from it, `evaluation` lets a diagnoser look at it. Only `making`, `clips` and `build` need the engine.
 """
 
-from arena.faults.build import BuildReport, build
 from arena.faults.dataset import Dataset, Episode, Manifest, NoDataset
-from arena.faults.plan import BuildConfig, split_of
+from arena.faults.plan import BuildConfig, CannotBuild, Player, split_of
 
-__all__ = ["BuildConfig", "BuildReport", "Dataset", "Episode", "Manifest", "NoDataset", "build", "split_of"]
+__all__ = ["BuildConfig", "CannotBuild", "Dataset", "Episode", "Manifest", "NoDataset", "Player", "split_of"]
