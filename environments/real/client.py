@@ -41,6 +41,7 @@ class RobotClient:
     def __init__(self, url: str, *, timeout_s: float = 5.0, person_s: float = 600.0) -> None:
         self._url, self._timeout_s, self._person_s = url, timeout_s, person_s
         self._connection: ClientConnection | None = None
+        self._held = contextlib.ExitStack()
         self._seq = 0
         self._lock = threading.RLock()
         self._description: Description | None = None
@@ -120,10 +121,9 @@ class RobotClient:
         """End the connection; a robot in motion then holds."""
         from websockets.exceptions import WebSocketException
 
-        connection, self._connection, self._description = self._connection, None, None
-        if connection is not None:
-            with contextlib.suppress(OSError, WebSocketException):
-                connection.close()
+        self._connection, self._description = None, None
+        with contextlib.suppress(OSError, WebSocketException):
+            self._held.close()
 
     # --- the wire ----------------------------------------------------------------------------------------------------
 
@@ -133,10 +133,11 @@ class RobotClient:
 
         self.close()
         try:
-            self._connection = connect(
+            opened = connect(
                 self._url, compression=None, max_size=MAX_ANSWER, open_timeout=self._timeout_s, close_timeout=1.0,
                 ping_interval=None, proxy=None,
             )  # fmt: skip
+            self._connection = self._held.enter_context(opened)
         except (InvalidURI, InvalidHandshake, TimeoutError, OSError) as error:
             why = getattr(error, "strerror", None) or str(error)[:120] or type(error).__name__
             raise RobotError(f"no robot answers at {self._url} ({why}); start its server, or check `url`") from None

@@ -61,6 +61,7 @@ class RobotServer:
     Raises:
         OSError: if the port is taken.
         RobotFault: if the robot cannot describe itself.
+        BadMessage: if what it says of itself is out of bounds.
     """
 
     def __init__(self, robot: Robot, host: str = "127.0.0.1", port: int = 0, *, watchdog_s: float = WATCHDOG_S) -> None:
@@ -68,10 +69,6 @@ class RobotServer:
 
         self._robot, self._watchdog_s = robot, watchdog_s
         self._hand = ThreadPoolExecutor(1, thread_name_prefix="robot")
-        self.description = self.call(robot.describe)
-        said = messages.description_out(self.description, PROTOCOL, watchdog_s)
-        messages.description_in(said)  # what a client would refuse is told to who wrote it
-        self._said = said
         self.state: State = "idle"
         """Of motion, see the module."""
         self._waiting_since: float | None = None
@@ -79,10 +76,16 @@ class RobotServer:
         self._owner: ServerConnection | None = None
         self._connections: set[ServerConnection] = set()
         self._closed = threading.Event()
-        self._server = serve(
-            self._handle, host, port, compression=None, max_size=MAX_REQUEST, ping_interval=None,
-            process_request=self._page,
-        )  # fmt: skip
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._hand.shutdown)
+            self.description = self.call(robot.describe)
+            self._said = messages.description_out(self.description, PROTOCOL, watchdog_s)
+            messages.description_in(self._said)  # what a client would refuse is told to who wrote it
+            self._server = serve(
+                self._handle, host, port, compression=None, max_size=MAX_REQUEST, ping_interval=None,
+                process_request=self._page,
+            )  # fmt: skip
+            undo.pop_all()
         self._host, self._port = host, int(self._server.socket.getsockname()[1])
         self._threads = [
             threading.Thread(target=self._server.serve_forever, name="robot-server", daemon=True),
