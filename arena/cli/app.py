@@ -23,6 +23,7 @@ from arena.cli import (
     demo,
     diagnose,
     doctor,
+    faults,
     judging,
     milestones,
     play,
@@ -90,6 +91,7 @@ for _group in (
     profile,
     serve_policy,
     serve_robot,
+    faults,
     doctor,
 ):
     _group.add_to(app)

@@ -184,6 +184,19 @@ class Dataset:
         """
         return read_frames(self.folder / clip_path(episode.id, camera), indices)
 
+    def copy_to(self, folder: Path) -> None:
+        """Copy the bundle: what the manifest lists, and the manifest last.
+
+        Raises:
+            NoDataset: the folder is in use, or a file is not what the manifest says.
+        """
+        if folder.exists() and any(folder.iterdir()):
+            raise NoDataset(f"folder {folder.name} is not empty")
+        if problems := self.problems():
+            raise NoDataset(f"{self.folder.name} is damaged: {problems[0]}")
+        for path in [*self.manifest.files, "manifest.json"]:
+            put(folder / path, (self.folder / path).read_bytes())
+
     def problems(self) -> list[str]:
         """What does not agree with the manifest: missing, changed or additional files."""
         found = []

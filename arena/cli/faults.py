@@ -1,0 +1,318 @@
+"""`arena faults`: build datasets of robot episodes with faults, export them, and let diagnosers look at them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+import yaml
+from rich.progress import Progress
+
+import environments
+from agents.gateway import ModelGateway
+from arena.cli.common import AsJson, checked, console, errors, listing, plain, print_json
+from arena.diagnosis.conformal import Calibration
+from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
+from arena.diagnosis.static_metrics import StaticScores, intervals
+from arena.errors import InvalidExperiment, Problem
+from arena.faults import build as building
+from arena.faults import lerobot
+from arena.faults.dataset import Dataset, Episode, checked_name
+from arena.faults.evaluation import Evaluation, evaluate
+from arena.faults.plan import DEFAULT_PLAYERS, BuildConfig, Player
+from arena.location import DEFAULT_FOLDER
+from arena.models import ModelOptions
+from environments.robots.faults import KINDS
+from environments.robots.libero.loading import ASSETS
+
+app = typer.Typer(
+    no_args_is_help=True, help="Datasets of robot episodes with faults, and diagnosers that look at them."
+)
+
+Name = Annotated[str, typer.Argument(help="Of the dataset.", show_default=False)]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="Folder of the datasets.  [default: faults in $ARENA_DATA or ./arena-data]"),
+]
+
+
+def add_to(main: typer.Typer) -> None:
+    """Register the commands of this file."""
+    main.add_typer(app, name="faults")
+
+
+@app.command("build")
+def build(
+    name: Name,
+    tasks: Annotated[str, typer.Option(help="Globs over task ids, separated by commas.")] = "tabletop/*",
+    policies: Annotated[
+        str | None,
+        typer.Option(help="Agents separated by ';', options behind a colon.  [default: scripted-policy; noisy-expert"),
+    ] = None,
+    kinds: Annotated[str | None, typer.Option(help="Kinds or types, such as 'stuck,C5,P*'.  [default: all]")] = None,
+    severities: Annotated[str, typer.Option(help="0 is the benign twin.")] = "0,1,2,3",
+    per_cell: Annotated[int, typer.Option(help="Episodes of each kind at each severity.")] = 7,
+    clean: Annotated[
+        int | None, typer.Option(help="Episodes without a fault.  [default: as many as a severity has]")
+    ] = None,
+    tries: Annotated[int, typer.Option(help="Episodes tried for one that is kept.")] = 6,
+    seeds: Annotated[int, typer.Option(help="Seeds of each task that may be used.")] = 60,
+    seed: Annotated[int, typer.Option(help="Of the dataset.")] = 0,
+    every: Annotated[int, typer.Option(help="Control steps from one picture to the next: 1, 2, 4, 5, 10 or 20.")] = 5,
+    pictures: Annotated[bool, typer.Option(help="Draw clips of both cameras.")] = True,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: one a core]")] = None,
+    libero: Annotated[
+        Path | None, typer.Option(help="LIBERO's assets; its tasks are added to --tasks.", show_default=False)
+    ] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a dataset: clean episodes, benign injections, and faults that make the same seed fail.
+
+    The same options give the same bytes, with any number of workers. Interrupted, the same command goes on.
+    """
+    if libero is not None:
+        if not libero.is_dir():
+            raise InvalidExperiment("arguments", [Problem("--libero", str(libero), "is no folder")])
+        os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
+        tasks = f"{tasks},libero/*"
+    config = checked(
+        BuildConfig,
+        {
+            "tasks": [t.id for glob in tasks.split(",") if glob.strip() for t in environments.match(glob.strip())],
+            "players": DEFAULT_PLAYERS if policies is None else tuple(map(_player, policies.split(";"))),
+            "kinds": _kinds(kinds),
+            "severities": _numbers("--severities", severities),
+            "per_cell": per_cell, "clean": clean, "tries": tries, "seeds": seeds, "seed": seed, "every": every,
+            "pictures": "clips" if pictures else "none",
+        },
+    )  # fmt: skip
+    began = time.monotonic()
+    with Progress(console=errors, transient=True) as bars:
+        running: dict[str, Any] = {}
+
+        def tell(phase: str, done: int, of: int) -> None:
+            if phase not in running:
+                running[phase] = bars.add_task(phase, total=of)
+            bars.update(running[phase], completed=done)
+
+        found = building.build(_folder(name, home), config, workers=workers or os.cpu_count() or 1, tell=tell)
+    manifest = found.dataset.manifest
+    if as_json:
+        print_json(_summary(found.dataset) | {"seconds": time.monotonic() - began, "reused": found.reused})
+        return
+    console.print(
+        f"{name}: {manifest.episodes} episodes of {manifest.wanted} wanted, {sum(manifest.dropped.values())} tries "
+        f"dropped, in {time.monotonic() - began:.0f} s"
+    )
+
+
+@app.command("show")
+def show(
+    name: Name,
+    check: Annotated[bool, typer.Option("--check", help="Compare every file with its hash.")] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is in a dataset; its DATASHEET.md says it at length."""
+    dataset = Dataset.open(_folder(name, home))
+    problems = dataset.problems() if check else []
+    if as_json:
+        print_json(_summary(dataset) | ({"problems": problems} if check else {}))
+    else:
+        table = listing("type", "fault", "train", "heldout", "severities")
+        for kind, about in [(None, None), *KINDS.items()]:
+            rows = [episode for episode in dataset.episodes if episode.truth.kind == kind]
+            if rows:
+                table.add_row(about.fault_type if about else "N0", kind or "none", *_counts(rows))
+        console.print(table)
+        manifest = dataset.manifest
+        console.print(f"{manifest.episodes} episodes, {len(manifest.unfilled)} slots empty, format {manifest.format}")
+        for reason, n in manifest.dropped.items():
+            console.print(plain(f"dropped {n}: {reason}"))
+    for problem in problems:
+        errors.print(plain(problem))
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command("export")
+def export(
+    name: Name,
+    folder: Annotated[Path, typer.Argument(help="A new folder.", show_default=False)],
+    form: Annotated[Literal["lerobot", "bundle"], typer.Option("--format", help="Which form.")] = "lerobot",
+    videos: Annotated[bool, typer.Option(help="For lerobot: with pictures, at their rate; else 20 Hz without.")] = True,
+    home: Home = None,
+) -> None:
+    """Export a dataset as a LeRobot dataset v3.0, or copy the plain bundle."""
+    dataset = Dataset.open(_folder(name, home))
+    if form == "lerobot":
+        lerobot.export(dataset, folder, videos=videos)
+    else:
+        dataset.copy_to(folder)
+    console.print(plain(f"{name} was written to {folder}"))
+
+
+@app.command("eval")
+def evaluation(
+    name: Name,
+    diagnoser: Annotated[Literal["rules", "vlm"], typer.Option(help="Who looks.")] = "rules",
+    model: Annotated[str | None, typer.Option("--model", help="For vlm: the model.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Its OpenAI-compatible endpoint; else litellm's providers.")
+    ] = None,
+    key_env: Annotated[str | None, typer.Option("--key-env", help="Name of the variable that holds its key.")] = None,
+    mode: Annotated[str, typer.Option(help="How the form is asked for: tool, json_schema or prompt.")] = "tool",
+    frames: Annotated[int, typer.Option(min=2, max=64, help="For vlm: moments that it is shown.")] = 12,
+    calibration: Annotated[
+        list[Path] | None,
+        typer.Option("--calibration", help="For rules: thresholds of a policy (`arena diagnose calibrate`)."),
+    ] = None,
+    split: Annotated[Literal["train", "heldout", "all"], typer.Option(help="Which tasks.")] = "heldout",
+    limit: Annotated[int | None, typer.Option(min=1, help="Episodes at most.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """The static track: let a diagnoser look at whole recordings and score what it says.
+
+    Answers are remembered beside the dataset: after an interruption only the missing ones are asked for.
+    """
+    dataset = Dataset.open(_folder(name, home))
+    if (diagnoser == "vlm") != (model is not None):
+        raise InvalidExperiment("arguments", [Problem("--model", model, "belongs to --diagnoser vlm, which needs it")])
+    who: StaticDiagnoser = StaticRules(_calibrations(dataset, calibration or []))
+    if model is not None:
+        given = {"model": model, "base_url": base_url, "key_env": key_env, "mode": mode}
+        options = checked(ModelOptions, {key: value for key, value in given.items() if value is not None})
+        who = StaticVlm(ModelGateway(options), options, frames=frames)
+    with Progress(console=errors, transient=True) as bars:
+        bar = bars.add_task(who.name, total=None)
+        found = evaluate(
+            dataset, who, split=split, limit=limit, tell=lambda done, of: bars.update(bar, completed=done, total=of)
+        )
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _print(found)
+    if found.overall.abstained.get("provider"):
+        errors.print("The provider failed in some episodes; the same command asks only those again.")
+        raise typer.Exit(1)
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def _folder(name: str, home: Path | None) -> Path:
+    place = home or Path(os.environ.get("ARENA_DATA") or DEFAULT_FOLDER).expanduser() / "faults"
+    return place.absolute() / checked_name(name)
+
+
+def _player(text: str) -> Player:
+    """`noisy-expert:noise=0.2,failure_rate=0` as a policy and its options."""
+    agent, _, rest = text.strip().partition(":")
+    options: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidExperiment("arguments", [Problem("--policies", text, "options are KEY=VALUE behind a colon")])
+        options[key] = yaml.safe_load(value)
+    return Player(agent=agent, options=options)
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    """Kinds by name or letter; an asterisk ends a beginning."""
+    if text is None:
+        return tuple(KINDS)
+    found: list[str] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        start = item.removesuffix("*")
+        hits = [
+            kind for kind, about in KINDS.items()
+            if item in (kind, about.fault_type) or (start != item and about.fault_type.startswith(start))
+        ]  # fmt: skip
+        if not hits:
+            raise InvalidExperiment("arguments", [Problem("--kinds", item, f"there are {', '.join(KINDS)}")])
+        found += hits
+    return tuple(found)
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidExperiment("arguments", [Problem(option, text, "expected numbers separated by commas")]) from None
+
+
+def _calibrations(dataset: Dataset, paths: list[Path]) -> dict[str, Calibration]:
+    """By the player that each is of; one of a policy that is not in the dataset is a mistake."""
+    from agents import create
+
+    loaded = [Calibration.load(path) for path in paths]
+    players = {
+        player.label: create(player.agent, player.options).fingerprint() for player in dataset.manifest.config.players
+    }
+    for path, found in zip(paths, loaded, strict=True):
+        if found.agent not in players.values():
+            told = f"is of a policy that is not in {dataset.manifest.name}"
+            raise InvalidExperiment("arguments", [Problem("--calibration", path.name, told)])
+    return {label: found for found in loaded for label, own in players.items() if found.agent == own}
+
+
+# --- what is shown ------------------------------------------------------------------------------------------------
+
+
+def _summary(dataset: Dataset) -> dict[str, Any]:
+    manifest = dataset.manifest
+    told = manifest.model_dump(mode="json", exclude={"files"})
+    return told | {
+        "files": len(manifest.files),
+        "bytes": sum(size for _, size in manifest.files.values()),
+        "by_type": _tally([episode.truth.fault_type for episode in dataset.episodes]),
+        "by_class": _tally([episode.truth.fault_class for episode in dataset.episodes]),
+        "by_severity": _tally([str(episode.truth.severity) for episode in dataset.episodes if episode.fault]),
+        "by_stage": _tally([episode.truth.stage or "none" for episode in dataset.episodes]),
+        "by_split": _tally([episode.split for episode in dataset.episodes]),
+    }
+
+
+def _tally(values: list[str]) -> dict[str, int]:
+    return {value: values.count(value) for value in sorted(set(values))}
+
+
+def _counts(rows: list[Episode]) -> tuple[str, str, str]:
+    severities = _tally([str(episode.truth.severity) for episode in rows])
+    told = "  ".join(f"{name}: {n}" for name, n in severities.items()) if rows[0].fault else ""
+    train = sum(episode.split == "train" for episode in rows)
+    return str(train), str(len(rows) - train), told
+
+
+def _print(found: Evaluation) -> None:
+    table = listing("type", "episodes", "detected", "false alarms", "class", "type ok", "onset", "within 10", "cosine",
+                    "rollback ok", "repair ok")  # fmt: skip
+    for name, row in [*found.by_type.items(), ("all", found.overall)]:
+        table.add_row(name, str(row.n), *_cells(row))
+    console.print(table)
+    total = found.overall
+    console.print(plain(f"{found.diagnoser} on {found.dataset}, {found.split}: {total.n} episodes"))
+    for name, interval in intervals(total).items():
+        told = "-" if interval is None else f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+        console.print(f"{name.replace('_', ' ')}: {told}")
+    for name in ("f1", "auroc", "ece", "class_macro_f1", "type_macro_f1", "severity_mae", "subtask_accuracy"):
+        console.print(f"{name.replace('_', ' ')}: {_number(getattr(total, name))}")
+    causes = ", ".join(f"{cause} {n}" for cause, n in total.abstained.items()) or "none"
+    console.print(f"abstentions: {causes}; {found.calls} calls, {found.latency_s:.0f} s, cost {found.cost_usd}")
+
+
+def _cells(row: StaticScores) -> tuple[str, ...]:
+    detected = f"{row.detected} of {row.faulty}" if row.faulty else ""
+    alarms = f"{row.false_alarms} of {row.n - row.faulty}" if row.n > row.faulty else ""
+    numbers = (row.class_accuracy, row.type_accuracy, row.onset_median, row.hits.get("10"), row.spatial_cosine,
+               row.rollback_valid, row.repair_accuracy)  # fmt: skip
+    return detected, alarms, *map(_number, numbers)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
