@@ -17,7 +17,7 @@ import environments
 from agents.agent import Agent, Briefing, Decision
 from arena.diagnosis.dynamic_table import SEPARATOR
 from arena.errors import ArenaError
-from arena.experiment import Experiment
+from arena.experiment import AgentEntry
 from arena.identity import derived_seed
 from arena.repairs import executable, told
 from arena.supervision import REPAIR, REWIND, UNDO
@@ -280,11 +280,8 @@ def of_run(
         NotReplayable: if an episode cannot be played again.
     """
     run = store.run(run_id)
-    players = {
-        entry.label: {"name": entry.name, **entry.options}
-        for block in Experiment.model_validate(run.experiment).blocks
-        for entry in block.agents
-    }
+    entries = [AgentEntry.model_validate(entry) for block in run.experiment["blocks"] for entry in block["agents"]]
+    players = {entry.label: {"name": entry.name, **entry.options} for entry in entries}
     links = {link.identity: link for link in store.plan(run.id) if link.final}
     if conditions:
         links = {key: link for key, link in links.items() if link.condition.partition(SEPARATOR)[0] in conditions}

@@ -101,7 +101,7 @@ class Loop(Monitor):
 
     def reset(self) -> None:
         """Forget all commands."""
-        self._past: deque[NDArray[np.float64]] = deque(maxlen=self._settings.longest + 1)
+        self._past: deque[tuple[float, ...]] = deque(maxlen=self._settings.longest + 1)
         self._runs: dict[int, int] = {}
         self._raised = False
         self.score = 0.0
@@ -112,13 +112,14 @@ class Loop(Monitor):
         if len(reading.command) != 7:
             return None
         limits = self._settings
-        self._past.append(np.array(reading.command))
+        self._past.append(reading.command)
+        past = np.array(self._past)
+        same = np.abs(past[:-1] - past[-1]).max(axis=1) <= limits.same
         best = 0
-        for period in range(limits.shortest, min(limits.longest, len(self._past) - 1) + 1):
-            again = float(np.abs(self._past[-1] - self._past[-1 - period]).max()) <= limits.same
-            recent = np.array([self._past[-1 - back] for back in range(period)])
-            varies = float(np.ptp(recent[:, :6], axis=0).max()) >= limits.varied
-            self._runs[period] = self._runs.get(period, 0) + 1 if again and varies else 0
+        for period in range(limits.shortest, min(limits.longest, len(past) - 1) + 1):
+            again = bool(same[-period])
+            varies = again and float(np.ptp(past[-period:, :6], axis=0).max()) >= limits.varied
+            self._runs[period] = self._runs.get(period, 0) + 1 if varies else 0
             score = self._runs[period] / max(limits.rounds * period, limits.least_steps)
             if score > self.score:
                 self.score, best = score, period
@@ -192,10 +193,14 @@ class Lag(Monitor):
         size = limits.window + limits.longest
         if len(self._told) < size:
             return None
-        fits = self._fits()
-        late = int(np.argmax(fits[limits.late :])) + limits.late
-        usual = float(fits[: limits.usual + 1].max())
-        odd = fits[late] >= limits.fit and fits[late] - usual >= limits.better
+        told, moved = np.array(self._told), np.array(self._moved)[-limits.window :]
+        usual = max(self._fit(told, moved, delay) for delay in range(limits.usual + 1))
+        late, best = 0, 0.0
+        if usual <= 1.0 - limits.better:  # else no delay can fit so much better
+            fits = [self._fit(told, moved, delay) for delay in range(limits.late, limits.longest + 1)]
+            best = max(fits)
+            late = limits.late + fits.index(best)
+        odd = best >= limits.fit and best - usual >= limits.better
         self._odd = self._odd + 1 if odd else 0
         self.score = self._odd / 3
         if self.score < self.limit or self._raised:
@@ -210,21 +215,15 @@ class Lag(Monitor):
             note=f"the hand moves as it was told {late} steps before",
         )
 
-    def _fits(self) -> NDArray[np.float64]:
-        """Cosine between motion and commands, by delay in steps, (longest + 1,)."""
+    def _fit(self, told: NDArray[np.float64], moved: NDArray[np.float64], delay: int) -> float:
+        """Cosine between the motion of the window, (window, 3), and the commands of `delay` steps before."""
         limits = self._settings
-        told, moved = np.array(self._told), np.array(self._moved)
-        now = moved[-limits.window :]
-        length = float(np.linalg.norm(now))
-        if float(np.abs(now).sum()) < limits.least_m or length == 0:
-            return np.zeros(limits.longest + 1)
-        fits = np.zeros(limits.longest + 1)
-        for delay in range(limits.longest + 1):
-            end = len(told) - delay
-            then = told[end - limits.window : end]
-            norm = float(np.linalg.norm(then))
-            fits[delay] = float((then * now).sum()) / (norm * length) if norm > 1e-6 else 0.0
-        return fits
+        if float(np.abs(moved).sum()) < limits.least_m:
+            return 0.0
+        end = len(told) - delay
+        then = told[end - limits.window : end]
+        norm = float(np.linalg.norm(then)) * float(np.linalg.norm(moved))
+        return float((then * moved).sum()) / norm if norm > 1e-9 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

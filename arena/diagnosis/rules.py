@@ -28,9 +28,9 @@ a balance between two pulls comes to rest more slowly."""
 _WINDOW_STEPS = 12
 """Readings that tell what a late phase is late for."""
 _PUSHING = 0.2
-"""A hand that is told more than this (1 is 5 cm a step, or 0.5 rad)..."""
-_RESTING_M_S = 0.03
-"""...and is slower than this is kept from it."""
+"""A command of at least this much (1 is 5 cm a step, or 0.5 rad) asks for motion."""
+_FAST_M_S = 0.35
+"""A hand that is late is slow, as a rule."""
 _RISEN_M = 0.06
 """A hand this far above where it closed carries; below, it still lifts."""
 
@@ -272,12 +272,15 @@ def _late(case: Case) -> Finding:
 def _kept_from(case: Case) -> tuple[str, str]:
     """What keeps a phase from its end: type of fault, and why."""
     recent = case.readings[-_WINDOW_STEPS:]
-    resting = statistics.median(item.speed_m_s for item in recent) < _RESTING_M_S
-    turn, push = (statistics.median(getattr(item, name) for item in recent) for name in ("turn", "push"))
-    if resting and turn > max(push, _PUSHING):
-        return "C2", "The hand does not turn as it is told, and this phase lasts too long."
-    if resting and push > _PUSHING and _steady(recent):
-        return "C1", "The hand comes to rest beside where it is told to go, and this phase lasts too long."
+    turn, push, speed = (
+        statistics.median(getattr(item, name) for item in recent) for name in ("turn", "push", "speed_m_s")
+    )
+    if push > 1.0 and speed > _FAST_M_S:
+        return "C7", "The hand hurries to and fro and never arrives, as one that hears its orders late."
+    if turn > _PUSHING:
+        return "C2", "The hand is told to turn and does not get there, and this phase lasts too long."
+    if push > 2 * _PUSHING and _steady(recent):
+        return "C1", "The hand is told to go on in the same way and does not get there, and this phase lasts too long."
     return "P4", "This phase lasts longer than it ever does when all is well."
 
 

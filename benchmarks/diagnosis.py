@@ -1,0 +1,201 @@
+"""When does diagnosis help? `python benchmarks/diagnosis.py --db FILE [--small] [--workers N] [--json FILE]`.
+
+The scripted policy that does not look again plays several tabletop tasks: clean, with every kind of fault at every
+severity, and with benign faults (N1). Each scenario is played alone and under every condition; nothing is rendered but
+the frames around a rollback. Four parts, all resumable (what is in the database is not played again):
+
+1. *dynamic*: all conditions, net rescued with its interval, false alarms, broken clean episodes, static and dynamic
+   figures by type of fault. Thresholds come from clean seeds that no scenario uses (`--calibration`, made if missing).
+2. *repeating*: the same faults come back after every rollback: what going back in time cannot mend.
+3. *curve*: judges of planted quality, net rescued against false alarms.
+4. *counterfactual*: interventions of `rules` played the other way.
+
+It says at the end which promises hold, and exits with 1 if one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from arena.certification import machine
+from arena.cli.progress import ProgressBar
+from arena.diagnosis import conformal, counterfactual
+from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic
+from arena.diagnosis.dynamic_table import Table, dynamic_table
+from arena.location import Location
+from environments.robots.faults import KINDS, Fault
+from storage.store import Store
+
+TASKS = (
+    "tabletop/pick-place-bowl-v1",
+    "tabletop/object-can-basket-v1",
+    "tabletop/object-milk-basket-v1",
+    "tabletop/goal-bowl-on-plate-v1",
+    "tabletop/spatial-bowl-between-v1",
+)
+CLEAN_SEEDS = 24
+"""Clean episodes of each task."""
+FIRST_SEED = 100
+DETECTIONS = (1.0, 0.5)
+FALSE_ALARMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.75)
+"""At each look, one a second. The published judges claim a fault in 6 to 76 % of the looks at a sound episode."""
+CALIBRATION_EPISODES = 80
+
+
+def faulted(tasks: Sequence[str]) -> Iterator[Scenario]:
+    """Every kind twice a task, so that kinds, severities and seeds are spread evenly; and benign twins."""
+    for row, task in enumerate(tasks):
+        for column, kind in enumerate(KINDS):
+            for turn in range(2):
+                severity = 1 + (row + column + turn) % 3
+                yield Scenario(task, FIRST_SEED + (column + 7 * turn) % 10, Fault(kind=kind, severity=severity))
+            if (row + column) % 2 == 0:
+                yield Scenario(task, FIRST_SEED + column % 10, Fault(kind=kind, severity=0))
+
+
+def scenes(tasks: Sequence[str], clean: int) -> list[Scenario]:
+    """All scenarios of the first part."""
+    sound = [Scenario(task, FIRST_SEED + seed) for task in tasks for seed in range(clean)]
+    return [*sound, *faulted(tasks)]
+
+
+def repeating(tasks: Sequence[str]) -> list[Scenario]:
+    """Faults that come back, one of each kind, spread over the tasks."""
+    return [
+        Scenario(tasks[number % len(tasks)], FIRST_SEED + number % 10, Fault(kind=kind, severity=2, repeat=True))
+        for number, kind in enumerate(KINDS)
+    ]
+
+
+def curve_scenes(tasks: Sequence[str], clean: int) -> list[Scenario]:
+    """A fifth of the faulted ones, and as many clean ones: half the episodes are sound."""
+    harmed = [scene for scene in faulted(tasks) if scene.fault is not None and scene.fault.severity][::5]
+    sound = [Scenario(task, FIRST_SEED + seed) for seed in range(clean) for task in tasks]
+    return [*harmed, *sound[: len(harmed)]]
+
+
+def played(
+    store: Store,
+    place: Location,
+    scenes: Sequence[Scenario],
+    names: Sequence[str],
+    name: str,
+    options: Any,
+    **more: Any,
+) -> Table:
+    """Run one part and read its table."""
+    console = Console(stderr=True)
+    with ProgressBar(console) as bar:
+        run_id = run_dynamic(
+            store, place, scenes, names, calibration=str(options.calibration), workers=options.workers, name=name,
+            observer=bar,
+        )  # fmt: skip
+    return dynamic_table(store, run_id)
+
+
+def show(table: Table, title: str) -> None:
+    """A table of conditions, as Markdown."""
+    print(f"\n## {title}: {table.scenarios} scenarios\n")
+    print("| condition | success | rescued | broken | net | 95 % | p | FPR N0 | FPR N1 | touched | broken clean "
+          "| forks | added | s |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for it in table.lines:
+        shares = [share(value) for value in (it.false_alarm_rate, it.false_alarm_rate_benign, it.touched)]
+        cells = [
+            it.condition, share(it.success), it.rescued, it.broken, f"{it.net:+d}",
+            f"{it.net_low:+.0f} to {it.net_high:+.0f}", f"{it.p:.1g}", *shares, share(it.broken_clean),
+            f"{it.interventions:.2f}", f"{it.added_steps:.0f}", f"{it.seconds:.2f}",
+        ]  # fmt: skip
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def share(value: float | None) -> str:
+    """A share in per cent."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def show_types(table: Table, condition: str = "rules") -> None:
+    """Static and dynamic figures of one condition by type of fault, as Markdown."""
+    print(f"\n### `{condition}` by type of fault\n")
+    print("| type | episodes | fail alone | rescued | broken | detected | class right | type right | onset error |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for it in table.types:
+        if it.condition != condition:
+            continue
+        onset = "-" if it.onset_median is None else f"{it.onset_median:+.0f} (p90 {it.onset_p90:.0f})"
+        cells = [
+            it.fault_type, it.episodes, it.failed_alone, it.rescued, it.broken, f"{it.detected}/{it.harmful}",
+            share(it.class_accuracy), share(it.type_accuracy), onset,
+        ]  # fmt: skip
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def promises(table: Table, forks: counterfactual.Tally, curve: Table) -> dict[str, bool]:
+    """What the benchmark is there to show, and whether it does."""
+    rules, chance, oracle = (table.line(name) for name in ("rules", "random-trigger", "oracle-everything"))
+    planted = [line for line in curve.lines if line.condition.startswith("planted")]
+    return {
+        "rules: net rescued > 0, and its interval excludes 0": rules.net_low > 0,
+        "rules: broken <= 2 % of the clean episodes": (rules.broken_clean or 0) <= 0.02,
+        "rules: false alarms in <= 5 % of the clean episodes": (rules.false_alarm_rate or 0) <= 0.05,
+        "rules beats the random trigger at an equal rate": rules.net > chance.net,
+        "the oracle that knows everything is the ceiling": oracle.net >= max(rules.net, chance.net),
+        "counterfactual replays equal the record until the fork": forks.exact == forks.forks,
+        "some planted judge is worse than nothing": any(line.net_high < 0 for line in planted),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--db", default="diagnosis-benchmark.db", help="where everything is recorded")
+    parser.add_argument("--calibration", type=Path, default=None, help="thresholds; beside the database if left out")
+    parser.add_argument("--small", action="store_true", help="two tasks, few clean seeds, a coarse curve")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--forks", type=int, default=60, help="episodes whose interventions are played the other way")
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    options = parser.parse_args()
+    tasks, clean = (TASKS[:2], 6) if options.small else (TASKS, CLEAN_SEEDS)
+    alarms = FALSE_ALARMS[::3] if options.small else FALSE_ALARMS
+    options.calibration = options.calibration or Path(options.db).with_suffix(".calibration.json")
+    print(machine(), flush=True)
+    if not options.calibration.exists():
+        found = conformal.calibrate(tasks, episodes=CALIBRATION_EPISODES)
+        found.save(options.calibration)
+    place = Location.of(options.db)
+    with place.open() as store:
+        names = [*CONDITIONS, "rules-subgoals"]
+        table = played(store, place, scenes(tasks, clean), names, "diagnosis", options)
+        show(table, "Dynamic")
+        show_types(table)
+        show_types(table, "rules-subgoals")
+        back = played(
+            store, place, repeating(tasks), ["rules", "restart", "oracle-everything"], "diagnosis-repeating", options
+        )
+        show(back, "Faults that come back")
+        planted = [f"planted:{detection:g}:{alarm:g}" for detection in DETECTIONS for alarm in alarms]
+        curve = played(store, place, curve_scenes(tasks, clean), planted, "diagnosis-curve", options)
+        show(curve, "Judges of planted quality (planted:detection:false alarms at each look)")
+        asked = counterfactual.of_run(store, table.run_id, conditions=["rules"], limit=options.forks)
+        forks = counterfactual.tally(list(asked))
+    print(f"\nCounterfactuals: {asdict(forks)}\n")
+    kept = promises(table, forks, curve)
+    for promise, holds in kept.items():
+        print(f"- {'holds' if holds else 'DOES NOT HOLD'}: {promise}")
+    if options.json:
+        parts = {"dynamic": table, "repeating": back, "curve": curve}
+        report = {name: part.to_json() for name, part in parts.items()}
+        report |= {"machine": machine(), "counterfactuals": asdict(forks), "promises": kept}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    sys.exit(0 if all(kept.values()) else 1)
+
+
+if __name__ == "__main__":
+    main()
