@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import sys
 import threading
 from typing import Annotated, Any
@@ -53,8 +52,6 @@ def serve_robot(
     """
     if missing := missing_packages("roboarena"):
         raise typer.BadParameter(missing)
-    if not math.isfinite(watchdog_s):
-        raise typer.BadParameter("expected seconds", param_hint="--watchdog")
     confirm = (lambda question: Confirm.ask(question, console=console)) if operator else None
     robot = SimulatedRobot(task, fault=_fault(fault), paced=paced, confirm=confirm)
     with contextlib.ExitStack() as stack:

@@ -42,10 +42,11 @@ def make_real(task: Task, space: ActionSpace) -> RealRobotEnv:
 
 
 class RealArm:
-    """The arm as the last reading told; what a rewind and a repair steer by."""
+    """The arm as the last reading told; a rewind and a repair hold on to it and steer by it, so there is one an episode."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
+        """The last."""
 
     @property
     def position(self) -> Vector:
@@ -192,7 +193,7 @@ class RealRobotEnv(ArenaEnv):
         self._unpause()
         self._stopwatch.acting(back=back)
         acted = self._robot.act(action)
-        self._arm = RealArm(acted.reading)
+        self._arm.reading = acted.reading
         self._steps, self._told, self._command = self._steps + 1, action, float(np.sign(action[6]))
         self._done, self._judged = acted.done is True, acted.done is not None
         self.moment += 1

@@ -311,6 +311,16 @@ def test_the_environment_observes_acts_and_ends_as_the_judge_says(robot: PointRo
     env.close()
 
 
+def test_the_arm_goes_on_telling_where_it_is(server: RobotServer) -> None:
+    """Whoever steers it back holds on to it, and must not see where it was."""
+    env = make(server.url)
+    env.reset(seed=0)
+    arm = env.arm
+    env.step(FORWARD)
+    assert arm.position.tolist() == [0.05, 0, 0] and arm is env.arm
+    env.close()
+
+
 def test_it_pauses_after_each_cycle_and_tells_where_the_time_went(robot: PointRobot, server: RobotServer) -> None:
     env = make(server.url, "execute_s: 0.2\n")  # four steps at 20 Hz
     observation, _ = env.reset(seed=0)
