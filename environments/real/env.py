@@ -42,7 +42,7 @@ def make_real(task: Task, space: ActionSpace) -> RealRobotEnv:
 
 
 class RealArm:
-    """The arm as the last reading told; a rewind and a repair hold on to it and steer by it, so there is one an episode."""
+    """The arm as the last reading told; a rewind and a repair hold on to it, so there is one an episode."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
