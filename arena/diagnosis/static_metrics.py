@@ -111,8 +111,9 @@ class StaticScores:
     """Of the named ones: not after the true onset, nor after the point of no return."""
     repair_accuracy: float | None
     subtask_accuracy: float | None
-    """Over all sub-tasks of all measured episodes; what is not answered is wrong."""
+    """Over the sub-tasks that were answered..."""
     subtask_answered: float | None
+    """...which are this share of all."""
     abstained: dict[str, int]
     """Cause -> answers; `provider` is not among the measured."""
 
@@ -168,7 +169,7 @@ def score(pairs: Sequence[Pair]) -> StaticScores:
         rollback_named=_rate(len(targets), len(found)),
         rollback_valid=_share(targets, _valid_target),
         repair_accuracy=_share(found, lambda p: p.body["repair"]["kind"] == p.episode.truth.repair),
-        subtask_accuracy=_rate(sum(right for right, _ in done), named),
+        subtask_accuracy=_rate(sum(right for right, _ in done), sum(answered for _, answered in done)),
         subtask_answered=_rate(sum(answered for _, answered in done), named),
         abstained=dict(sorted(Counter(pair.cause for pair in pairs if pair.cause is not None).items())),
     )

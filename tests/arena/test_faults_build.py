@@ -1,0 +1,219 @@
+"""Building a fault dataset: equal bytes whatever the workers and their order, the rule, resuming, and the exports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
+
+from arena.cli.app import app
+from arena.faults import build as building
+from arena.faults.build import build
+from arena.faults.dataset import Dataset, NoDataset, files_below
+from arena.faults.making import Drive, Maker, clip_moments
+from arena.faults.plan import BuildConfig, CannotBuild, Player
+from environments.robots.faults import Fault
+from environments.robots.faults.annotation import play
+
+HOME = "tabletop/pick-place-bowl-v1"
+CONFIG = BuildConfig(
+    tasks=(HOME,), players=(Player(agent="scripted-policy"),), kinds=("gripper-opens-mid-carry",), severities=(0, 3),
+    per_cell=1, clean=1, every=20,
+)  # fmt: skip
+BARE = CONFIG.model_copy(update={"pictures": "none"})
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path: (folder / path).read_bytes() for path in files_below(folder)}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """Three episodes without pictures: none, benign, and a drop."""
+    return build(tmp_path_factory.mktemp("faults") / "tiny", BARE).dataset
+
+
+@pytest.mark.slow
+@pytest.mark.gl
+def test_workers_and_their_order_have_no_part_in_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Clips included: one process in order, and two spawned ones in the opposite order."""
+    one = build(tmp_path / "one" / "tiny", CONFIG, workers=1).dataset
+    by_task = building._by_task
+    monkeypatch.setattr(
+        building, "_by_task", lambda wanted: [[s] for b in reversed(by_task(wanted)) for s in reversed(b)]
+    )
+    other = build(tmp_path / "other" / "tiny", CONFIG, workers=2).dataset
+    assert bytes_of(one.folder) == bytes_of(other.folder)
+    assert one.problems() == []
+    assert len(one.manifest.files) == 2 + 3 * 3, "episodes, datasheet; arrays and two clips each"
+
+
+def test_the_rule_holds_for_every_episode(made: Dataset):
+    by_type = {episode.truth.fault_type: episode for episode in made.episodes}
+    assert set(by_type) == {"N0", "N1", "C5"}
+    assert by_type["N0"].success and by_type["N1"].success and not by_type["C5"].success
+    assert by_type["N1"].truth.injected_type == "C5" and by_type["N1"].truth.repair == "none"
+    truth = by_type["C5"].truth
+    assert truth.onset_step is not None and truth.manifest_step is not None and truth.no_return_step is not None
+    assert truth.onset_step <= truth.manifest_step <= by_type["C5"].steps
+    assert truth.repair in ("retry", "regrasp", "reset") and truth.dxyz_m is not None
+    assert by_type["C5"].steps == by_type["C5"].horizon
+    assert by_type["C5"].subtasks["grasp"] is not None and by_type["C5"].subtasks["release"] is None
+
+
+def test_an_episode_can_be_played_again_from_its_line(made: Dataset):
+    """Task, player, seed and fault of the line give the stored states and actions; without the fault it succeeds."""
+    (episode,) = (episode for episode in made.episodes if episode.truth.faulty)
+    arrays = made.arrays(episode)
+    maker = Maker(BARE)
+    env = maker.env(episode.task)
+    (slot,) = (slot for slot in building.slots(BARE) if slot.severity == 3)
+    (attempt,) = (attempt for attempt in slot.attempts if attempt.id == episode.id)
+    drive = maker._drive(env, attempt)
+    assert isinstance(drive, Drive)
+    assert play(env, drive, episode.seed, None, episode.horizon).success
+    states: list[Any] = []
+    fault = Fault.parse(episode.fault)
+    course = play(
+        env, drive, episode.seed, fault, episode.horizon, watch=lambda action: states.append(env.proprioception())
+    )
+    maker.close()
+    assert not course.success
+    assert np.array_equal(np.array(states, np.float32), arrays["state"][1:])
+    assert arrays["action"].shape == (episode.steps, 7)
+    assert [episode.stages[i] for i in arrays["stage"]] == course.stages
+
+
+def test_a_build_that_was_interrupted_goes_on(made: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The second slot dies; the next build does only what is missing, and the bytes are those of an undisturbed one."""
+    folder = tmp_path / "tiny"
+    save, saved = building._save, []
+
+    def dies(where: Path, found: Any) -> None:
+        if saved:
+            raise KeyboardInterrupt
+        saved.append(found.slot)
+        save(where, found)
+
+    monkeypatch.setattr(building, "_save", dies)
+    with pytest.raises(KeyboardInterrupt):
+        build(folder, BARE)
+    with pytest.raises(NoDataset, match="no fault dataset 'tiny'"):
+        Dataset.open(folder)
+    monkeypatch.setattr(building, "_save", save)
+    report = build(folder, BARE)
+    assert report.reused == 1
+    assert bytes_of(folder) == bytes_of(made.folder)
+    assert build(folder, BARE).reused == 3, "what is whole is not built again"
+
+
+def test_other_options_do_not_touch_what_is_there(made: Dataset, tmp_path: Path):
+    with pytest.raises(CannotBuild, match="built otherwise"):
+        build(made.folder, BARE.model_copy(update={"seed": 1}))
+    foreign = tmp_path / "mine"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("do not lose me")
+    with pytest.raises(CannotBuild, match="holds no dataset"):
+        build(foreign, BARE)
+    assert (foreign / "thesis.txt").read_text() == "do not lose me"
+    with pytest.raises(NoDataset, match="expected lower-case"):
+        build(tmp_path / "Not A Name", BARE)
+
+
+def test_damage_is_found(made: Dataset, tmp_path: Path):
+    copy = tmp_path / "copy"
+    made.copy_to(copy)
+    assert bytes_of(copy) == bytes_of(made.folder)
+    found = Dataset.open(copy)
+    (copy / "data" / f"{found.episodes[0].id}.npz").write_bytes(b"no")
+    (copy / "more.txt").write_text("?")
+    (copy / "DATASHEET.md").unlink()
+    assert len(found.problems()) == 3
+    with pytest.raises(NoDataset, match="is damaged"):
+        found.copy_to(tmp_path / "again")
+
+
+def test_a_bundle_cannot_name_files_outside_itself(made: Dataset, tmp_path: Path):
+    copy = tmp_path / "copy"
+    made.copy_to(copy)
+    lines = (copy / "episodes.jsonl").read_text().replace(made.episodes[0].id, "../../../etc/x")
+    (copy / "episodes.jsonl").write_text(lines)
+    with pytest.raises(NoDataset, match="is no id of an episode"):
+        _ = Dataset.open(copy).episodes
+
+
+def test_the_datasheet_is_written_from_the_data(made: Dataset):
+    text = (made.folder / "DATASHEET.md").read_text()
+    assert "3 episodes of 1 tasks" in text
+    assert "| C5 | 1 | 1 | 0 | 2 |" in text, "one benign, one of severity 3"
+    for heading in ("What it is for", "What is in it", "By class", "By stage", "How it was made", "What it lacks"):
+        assert f"{heading}" in text
+
+
+def test_clips_show_the_beginning_and_the_end():
+    assert clip_moments(45, 20) == [0, 20, 40, 45]
+    assert clip_moments(40, 20) == [0, 20, 40]
+    assert clip_moments(1, 20) == [0, 1]
+
+
+def test_the_commands_show_and_evaluate(made: Dataset):
+    home = str(made.folder.parent)
+    shown = CliRunner().invoke(app, ["faults", "show", "tiny", "--home", home, "--check", "--json"])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(shown.stdout)
+    assert (told["episodes"], told["by_type"], told["problems"]) == (3, {"C5": 1, "N0": 1, "N1": 1}, [])
+    scored = CliRunner().invoke(app, ["faults", "eval", "tiny", "--home", home, "--split", "all", "--json"])
+    assert scored.exit_code == 0, scored.output
+    total = json.loads(scored.stdout)["overall"]
+    assert (total["recall"], total["false_positive_rate"], total["type_accuracy"]) == (1.0, 0.0, 1.0)
+
+
+@pytest.mark.gl
+def test_a_lerobot_dataset_reads_back(tmp_path: Path):
+    """Rows, episodes, videos and statistics agree with each other and with the bundle."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'rewind-arena[faults]'")
+    from arena.faults import lerobot
+    from storage.video import probe, read_frames
+
+    config = CONFIG.model_copy(update={"severities": (3,), "every": 10})
+    dataset = build(tmp_path / "tiny", config).dataset
+    folder = tmp_path / "out"
+    lerobot.export(dataset, folder)
+    info = json.loads((folder / "meta/info.json").read_text())
+    assert (info["codebase_version"], info["fps"], info["total_episodes"]) == ("v3.0", 2, 2)
+    rows = parquet.read_table(folder / "data/chunk-000/file-000.parquet").to_pydict()
+    episodes = parquet.read_table(folder / "meta/episodes/chunk-000/file-000.parquet").to_pylist()
+    assert rows["index"] == list(range(info["total_frames"]))
+    assert set(rows) == {name for name, feature in info["features"].items() if feature["dtype"] != "video"}
+    for number, (row, episode) in enumerate(zip(episodes, dataset.episodes, strict=True)):
+        span = slice(row["dataset_from_index"], row["dataset_to_index"])
+        arrays = dataset.arrays(episode)
+        assert rows["episode_index"][span] == [number] * row["length"]
+        assert np.array_equal(np.array(rows["observation.state"][span], np.float32), arrays["state"][:-1:10])
+        assert np.allclose(rows["action"][span], arrays["action"][::10])
+        assert rows["timestamp"][span] == [i / 2 for i in range(row["length"])]
+        key = "observation.images.wrist"
+        start, end = (row[f"videos/{key}/{side}_timestamp"] for side in ("from", "to"))
+        assert (end - start) * info["fps"] == row["length"]
+        video = folder / f"videos/{key}/chunk-000/file-000.mp4"
+        (shown,) = read_frames(video, [round(start * info["fps"])])
+        (kept,) = dataset.frames(episode, "wrist", [0])
+        assert np.abs(shown.astype(int) - kept.astype(int)).mean() < 4, "encoded twice, the same picture"
+    assert probe(video).n_frames == info["total_frames"]
+    stats = json.loads((folder / "meta/stats.json").read_text())
+    actions = np.array(rows["action"])
+    assert np.allclose(stats["action"]["mean"], actions.mean(0), atol=1e-6)
+    assert np.allclose(stats["action"]["std"], actions.std(0), atol=1e-6)
+    assert np.array(stats["observation.images.wrist"]["mean"]).shape == (3, 1, 1)
+    import pandas
+
+    tasks = pandas.read_parquet(folder / "meta/tasks.parquet")
+    assert list(tasks.index) == sorted({episode.instruction for episode in dataset.episodes})
+    with pytest.raises(lerobot.CannotExport, match="not empty"):
+        lerobot.export(dataset, folder)
