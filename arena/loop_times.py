@@ -15,6 +15,7 @@ from typing import Any
 from arena.supervision import REPAIR, REWIND
 from environments.real.timing import LOOP
 from storage.models import Step
+from storage.store import Store
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,3 +84,19 @@ def summary(found: Sequence[Cycle]) -> dict[str, dict[str, float]]:
 def to_json(found: Sequence[Cycle]) -> list[dict[str, Any]]:
     """The cycles as JSON values."""
     return [{**{f.name: getattr(cycle, f.name) for f in fields(cycle)}, "loop_s": cycle.loop_s} for cycle in found]
+
+
+def of_run(store: Store, run_id: str) -> dict[str, list[Cycle]]:
+    """The cycles of a run's scored episodes, by the label of the condition; none where no robot was timed.
+
+    Raises:
+        UnknownRow: if there is no such run.
+    """
+    links = [link for link in store.plan(store.run(run_id).id) if link.final]
+    tries = store.latest_tries(link.identity for link in links)
+    found: dict[str, list[Cycle]] = {}
+    for link in links:
+        episode = tries.get(link.identity)
+        if episode is not None and episode.scored:
+            found.setdefault(link.condition, []).extend(cycles(store.steps(episode.id)))
+    return {label: timed for label, timed in found.items() if timed}

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ pytest.importorskip("websockets")
 
 from arena import loop_times, run
 from arena.cli.app import app
+from arena.diagnosis.supervisor import DiagnosingSupervisor
 from arena.errors import InvalidExperiment
 from arena.experiment import parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
 from arena.outcomes import Outcome
-from arena.supervision import REWIND
+from arena.supervision import REWIND, Moment
 from arena.verification import verify
 from environments import registry
 from environments.errors import RenderError
@@ -284,3 +286,58 @@ def test_serve_robot_explains_wrong_arguments() -> None:
     ):
         result = CliRunner().invoke(app, ["serve-robot", *arguments])
         assert result.exit_code != 0 and said in result.output + str(result.exception)
+
+
+def test_the_physical_track_is_one_command_with_the_loops_times(
+    tmp_path: Path, place: Location, add_robot: AddRobot
+) -> None:
+    """Both conditions win here; the table pairs them, and no false alarm rate is told, since no truth is known."""
+    file = tmp_path / "real.yaml"
+    with OpenPi() as policy, RobotServer(PointRobot(goal_steps=25), watchdog_s=20) as server:
+        add_robot(server.url, picture=[32, 32])
+        file.write_text(
+            "name: real\ntasks: real/bench-v1\nspaces: native\nseeds: 2\nvideo: as-seen\n"
+            f"agents: [{{name: policy, protocol: openpi, url: '{policy.url}'}}]\nconditions:\n"
+            "  - {name: single, label: none}\n"
+            "  - {name: diagnose-and-rollback, label: ours, diagnosis: {rollback: physical}}\n"
+        )
+        command = ["diagnose", "physical", str(file), "--workers", "0", "--db", place.database]
+        told = CliRunner().invoke(app, [*command, "--json"])
+        shown = CliRunner().invoke(app, command)
+    assert told.exit_code == 0 and shown.exit_code == 0, told.output + shown.output
+    result = json.loads(told.stdout)
+    by_name = {line["condition"]: line for line in result["conditions"]}
+    assert {name: (line["episodes"], line["net"]) for name, line in by_name.items()} == {"none": (2, 0), "ours": (2, 0)}
+    assert not any("false" in key for key in by_name["ours"])
+    assert {label: loop["cycles"] for label, loop in result["loop"].items()} == {"none": 4, "ours": 4}
+    assert "T_loop" in shown.stdout and "rescued" in shown.stdout
+
+
+def test_the_physical_track_wants_a_real_robot(tmp_path: Path) -> None:
+    file = tmp_path / "game.yaml"
+    file.write_text("name: x\ntasks: games/maze-v1\nspaces: semantic\nseeds: 1\nagents: random\nconditions: single\n")
+    result = CliRunner().invoke(app, ["diagnose", "physical", str(file)])
+    assert isinstance(result.exception, InvalidExperiment) and "plays `real/` tasks" in str(result.exception)
+
+
+def test_time_for_a_diagnoser_is_a_pause_and_no_broken_link(
+    store: Store, place: Location, add_robot: AddRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes longer than the watchdog allows: the robot is told to hold meanwhile, and T_vlm shows it."""
+    watch = DiagnosingSupervisor.watch
+
+    def slowly(self: DiagnosingSupervisor, moment: Moment) -> Any:
+        if moment.index == 3:
+            time.sleep(2.5)
+        return watch(self, moment)
+
+    monkeypatch.setattr(DiagnosingSupervisor, "watch", slowly)
+    robot = PointRobot(goal_steps=25)
+    with OpenPi() as policy, RobotServer(robot, watchdog_s=2.0) as server:
+        add_robot(server.url, picture=[32, 32])
+        physical = "[{name: diagnose-and-rollback, diagnosis: {rollback: physical}}]"
+        [episode] = play(store, place, experiment(policy.url, conditions=physical))
+    assert episode.outcome == Outcome.WON
+    first, second = loop_times.cycles(store.steps(episode.id))
+    assert first.vlm_s >= 2.5 > second.vlm_s and first.loop_s >= 2.5
+    assert robot.done[5] == "hold", "after the fourth action, and before the fifth"

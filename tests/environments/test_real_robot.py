@@ -502,3 +502,32 @@ def test_the_pages_skeleton_is_a_robot_that_the_arena_plays(monkeypatch: pytest.
 def test_the_page_names_every_code_and_every_field_of_the_profile() -> None:
     named = set(re.findall(r"`([a-z0-9_-]+)`", PAGE))
     assert {*messages.CODES, *profile.RobotProfile.model_fields} <= named
+
+
+# --- going back ------------------------------------------------------------------------------------------------------
+
+
+def test_a_rewind_and_a_repair_steer_the_robot_through_the_interface(robot: PointRobot, server: RobotServer) -> None:
+    """The same classes that steer the simulated arm: they know poses and commands, and nothing else."""
+    pytest.importorskip("mujoco", reason="a rewind turns rotations by MuJoCo")
+    from environments.robots import repairs
+    from environments.robots.rewind import Rewind, Waypoint
+
+    env: Any = make(server.url)
+    env.reset(seed=0)
+    path = [Waypoint.of(env)]
+    for _ in range(6):
+        env.step(FORWARD)
+        path.append(Waypoint.of(env))
+    rewind = Rewind(env, path[-2::-1])
+    while rewind.end is None:
+        env.override(rewind.action())
+        rewind.moved()
+    assert rewind.end == "reached" and np.abs(robot.position).max() <= 0.005
+
+    repair = repairs.regrasp(env)
+    while not repair.done:
+        env.override(repair.action())
+        repair.moved()
+    assert robot.position[2] > 0.05 and env.command == -1
+    env.close()
