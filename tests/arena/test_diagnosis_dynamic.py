@@ -1,0 +1,119 @@
+"""The dynamic track on the real tabletop, without pictures: conditions paired by seed, the table, counterfactuals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from arena import run
+from arena.cli.app import app
+from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual
+from arena.diagnosis.dynamic import Scenario, configs, experiment, run_dynamic, scenarios
+from arena.diagnosis.dynamic_table import Table, bootstrap_sum, dynamic_table
+from arena.location import Location
+from environments.robots.faults import Fault
+from storage.store import Store
+
+pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
+
+TASK = "tabletop/pick-place-bowl-v1"
+SCENES = [
+    Scenario(TASK, 1),
+    Scenario(TASK, 1, Fault(kind="stuck", severity=0)),
+    Scenario(TASK, 1, Fault(kind="pose-bias", severity=2)),
+    Scenario(TASK, 1, Fault(kind="premature-stop", severity=2)),
+]
+NAMES = ["rules", "random-trigger", "oracle-everything", "planted:1:0", "planted:0:1"]
+
+
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thresholds from eight clean episodes: enough for alpha 0.2."""
+    path = tmp_path_factory.mktemp("calibration") / "c.json"
+    conformal.calibrate([TASK], episodes=8, alpha=0.2).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def played(calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The store, the run's id and its table."""
+    place = Location.of(str(tmp_path_factory.mktemp("dynamic") / "d.db"))
+    with place.open() as store:
+        run_id = run_dynamic(store, place, SCENES, NAMES, calibration=str(calibration), workers=0)
+        yield store, run_id, dynamic_table(store, run_id)
+
+
+def test_rules_rescue_what_fails_alone_and_leave_the_rest_alone(played: tuple[Store, str, Table]):
+    _, _, table = played
+    assert table.scenarios == 4
+    alone, rules = table.line("none"), table.line("rules")
+    assert (alone.success, alone.net, alone.p) == (0.5, 0, 1.0)
+    assert (rules.success, rules.rescued, rules.broken, rules.net) == (1.0, 2, 0, 2)
+    assert (rules.false_alarm_rate, rules.false_alarm_rate_benign, rules.broken_clean) == (0.0, 0.0, 0.0)
+    assert rules.interventions == 0.5 and rules.added_steps > 0 and rules.calls == 0
+    found = {line.fault_type: line for line in table.types if line.condition == "rules"}
+    assert {kind: line.rescue_rate for kind, line in found.items()} == {"P2": 1.0, "L4": 1.0, "N0": None, "N1": None}
+    assert found["L4"].type_accuracy == 1.0 and abs(found["L4"].onset_median or 0) <= 2
+
+
+def test_instruments_mark_floor_and_ceiling(played: tuple[Store, str, Table]):
+    _, _, table = played
+    assert table.line("oracle-everything").net == 2
+    assert table.line("planted:1:0").net == 2
+    worst = table.line("planted:0:1")
+    assert worst.success == 0 and worst.net < 0, "who always claims a fault never lets an episode end"
+    assert table.line("random-trigger").interventions > 0
+
+
+def test_oracles_know_the_truth_through_their_own_door_alone():
+    for name in ("rules", "restart", "monitors-only"):
+        supervisor = build(DiagnosisConfig(diagnoser=name))  # type: ignore[arg-type]
+        assert supervisor is not None and not supervisor.privileged and "privileged" not in supervisor.fingerprint()
+    oracle = build(DiagnosisConfig(diagnoser="oracle-everything"))
+    assert oracle is not None and oracle.privileged and oracle.fingerprint()["privileged"] is True
+
+
+def test_without_the_intervention_the_episode_ends_as_it_does_alone(played: tuple[Store, str, Table]):
+    store, run_id, _ = played
+    found = list(counterfactual.of_run(store, run_id, conditions=["rules"]))
+    assert len(found) == 2
+    assert [(item.exact, item.verdict, item.suppressed) for item in found] == [(True, "helped", False)] * 2
+    assert counterfactual.tally(found) == counterfactual.Tally(2, 2, 2, 0, 0, 0)
+
+
+def test_a_suppressed_intervention_is_played_too(calibration: Path, tmp_path: Path):
+    place = Location.of(str(tmp_path / "s.db"))
+    asked = configs(["rules"], calibration=str(calibration))
+    asked["rules"]["max_interventions"] = 0
+    with place.open() as store:
+        run_id = run.run(experiment("suppressed", SCENES[3:], asked), store, place, workers=0)
+        found = next(counterfactual.of_run(store, run_id))
+    assert (found.suppressed, found.with_it, found.without, found.verdict) == (True, True, False, "helped")
+    assert found.exact
+
+
+def test_the_bootstrap_draws_scenes_of_one_seed_together():
+    low, high = bootstrap_sum([1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "c"])
+    assert 0 <= low < 4 < high <= 6
+    assert bootstrap_sum([1, 1], ["a", "a"]) == (2.0, 2.0) and bootstrap_sum([], []) == (0.0, 0.0)
+
+
+def test_scenarios_are_a_product_with_the_clean_episode():
+    found = scenarios([TASK], [0, 1], ["stuck"], [0, 2])
+    assert [scene.label for scene in found[:3]] == ["clean", "stuck/0", "stuck/2"] and len(found) == 6
+    with pytest.raises(ValueError, match="unknown condition 'oracle'; there are none, random-trigger"):
+        configs(["oracle"], calibration=None)
+
+
+def test_the_command_prints_the_table(calibration: Path, tmp_path: Path):
+    database = str(tmp_path / "cli.db")
+    arguments = ["diagnose", TASK, "--seeds", "1", "--faults", "stuck", "--severities", "2", "--db", database]
+    arguments += ["--conditions", "oracle-detection", "--calibration", str(calibration), "-j", "0"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "2 scenarios, each alone and under every condition" in result.output and "oracle-detection" in result.output
+    wrong = CliRunner().invoke(app, ["diagnose", TASK, "--faults", "gravity", "--db", database])
+    assert wrong.exit_code != 0 and "unknown kind" in str(wrong.exception)
