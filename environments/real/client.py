@@ -106,11 +106,13 @@ class RobotClient:
 
         try:
             with connect(self._url, compression=None, proxy=None, open_timeout=self._timeout_s) as other:
-                for seq, (do, more) in enumerate((("describe", {"protocol": PROTOCOL}), ("stop", {}))):
-                    other.send(messages.pack({"seq": seq, "do": do, **more}))
-                    other.recv(timeout=self._timeout_s)
-        except (OSError, WebSocketException) as error:
-            raise RobotError(f"{self._url}: the stop did not arrive ({type(error).__name__}); use the switch") from None
+                other.send(messages.pack({"seq": 0, "do": "stop"}))
+                answer = messages.unpack(other.recv(timeout=self._timeout_s), MAX_ANSWER)
+                messages.field(answer, "ok")
+        except (OSError, WebSocketException, BadMessage) as error:
+            raise RobotError(
+                f"{self._url}: the stop was not confirmed ({type(error).__name__}); use the switch"
+            ) from None
 
     def success(self) -> bool | None:
         """The verdict of who judges; None if there is none."""

@@ -128,27 +128,37 @@ class RobotServer:
         while not self._closed.wait(self._watchdog_s / 10):
             since = self._waiting_since
             if since is not None and time.monotonic() - since > self._watchdog_s:
-                self._hand.submit(self._overdue, since).result()
+                self._hold("watchdog", since)
 
-    def _overdue(self, since: float) -> None:
-        """In the robot's thread: hold, unless an action has come meanwhile."""
-        if self._waiting_since == since:
-            log.warning("no action for %.2f s: the robot holds its pose", self._watchdog_s)
-            self._rest("watchdog")
+    def _hold(self, state: State, since: float | None = None) -> None:
+        """Hold, in the robot's thread.
+
+        Args:
+            state: what it is called.
+            since: do nothing if an action has come since then.
+        """
+
+        def hold() -> None:
+            if self.state not in ("running", "held") or since not in (None, self._waiting_since):
+                return
+            if since is not None:
+                log.warning("no action for %.2f s: the robot holds its pose", self._watchdog_s)
+            self._rest(state)
             self._robot.hold()
+
+        error = self._hand.submit(hold).exception()
+        if error is not None:  # whoever waits for the hold has gone on, or away: nobody else can stop it
+            log.error("the robot could not hold; it is stopped", exc_info=error)
+            self._stop()
 
     def _rest(self, state: State) -> None:
         self._waiting_since = None
         if self.state != "stopped":
             self.state = state
 
-    def _hold(self, state: State) -> None:
-        def hold() -> None:
-            if self.state in ("running", "held"):
-                self._rest(state)
-                self._robot.hold()
-
-        self.call(hold)
+    def _stop(self) -> None:
+        self._waiting_since, self.state = None, "stopped"
+        self._robot.stop()
 
     # --- connections -------------------------------------------------------------------------------------------------
 
@@ -184,7 +194,7 @@ class RobotServer:
             do = messages.text(messages.field(request, "do"), "do", 20)
             if do == "describe":
                 return {"seq": seq, "ok": self._describe(request)}, True
-            if not greeted:
+            if not greeted and do != "stop":
                 raise BadMessage(f"is {do!r}; the first one is `describe`, with the protocol")
             return {"seq": seq, "ok": self._do(connection, do, request)}, greeted
         except BadMessage as error:
@@ -200,10 +210,8 @@ class RobotServer:
 
     def _do(self, connection: ServerConnection, do: str, request: dict[str, Any]) -> dict[str, Any]:
         if do == "stop":
-            self._rest("stopped")
-            self.state = "stopped"
-            self._robot.stop()  # at once, whatever the robot's own thread is doing
             log.warning("emergency stop")
+            self._stop()  # at once, whatever the robot's own thread is doing
             return {}
         handlers = {"reset": self._reset, "observe": self._observe, "act": self._act, "hold": self._pause,
                     "success": self._success}  # fmt: skip
@@ -217,8 +225,7 @@ class RobotServer:
             return future.result()
         if isinstance(error, BadMessage | _Refused):
             raise error
-        self._waiting_since, self.state = None, "stopped"
-        self._robot.stop()
+        self._stop()
         if isinstance(error, RobotFault):
             raise _Refused("robot", str(error)[: messages.MAX_TEXT])
         log.error("the robot's code failed in `%s`; it is stopped", do, exc_info=error)
@@ -266,7 +273,7 @@ class RobotServer:
         if self.state == "held":
             self.state = "running"
         self._robot.act(action)
-        done = self._robot.success(False)
+        done = _verdict(self._robot.success(False))
         reading = self._robot.observe(())
         self._unless_stopped()
         self._waiting_since = time.monotonic()
@@ -299,8 +306,7 @@ class RobotServer:
         if self.state == "running":
             self._rest("held")
             self._robot.hold()  # the operator is about to come near
-        verdict = self._robot.success(True)
-        return {"success": verdict, "by": self.description.judge}
+        return {"success": _verdict(self._robot.success(True)), "by": self.description.judge}
 
 
 _WHY: dict[str, tuple[str, str]] = {
@@ -308,6 +314,10 @@ _WHY: dict[str, tuple[str, str]] = {
     "watchdog": ("watchdog", "no action came in the watchdog's time, and the robot holds; send `reset` to begin anew"),
     "stopped": ("stopped", "the emergency stop was sent, or the robot reported a fault; `reset` asks the operator"),
 }
+
+
+def _verdict(value: Any) -> bool | None:
+    return None if value is None else bool(value)  # a check may say it in NumPy's word
 
 
 def _error(seq: Any, code: str, message: str) -> dict[str, Any]:

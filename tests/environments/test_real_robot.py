@@ -164,6 +164,30 @@ def test_the_stop_comes_from_anybody_at_once_and_only_a_reset_releases_it(
     assert client.act(STILL).done is False
 
 
+def test_a_robot_that_cannot_hold_is_stopped(robot: PointRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asked for the watchdog's hold, so nobody would hear of its failure."""
+
+    def fail() -> None:
+        raise OSError("the bus is silent")
+
+    with RobotServer(robot, watchdog_s=0.1) as server:
+        client = RobotClient(server.url)
+        client.reset("go", 0)
+        monkeypatch.setattr(robot, "hold", fail)
+        client.act(STILL)
+        until(lambda: server.state == "stopped")
+        assert robot.done[-1] == "stop"
+        with pytest.raises(RobotError, match="stopped"):
+            client.act(STILL)
+        client.close()
+
+
+def test_a_stop_needs_no_greeting(robot: PointRobot, server: RobotServer) -> None:
+    """Whoever sends one may not have the time for it, or speak another version."""
+    with connect(server.url, compression=None, proxy=None) as socket:
+        assert Raw(socket).ask({"do": "stop"})["ok"] == {} and robot.done == ["stop"]
+
+
 def test_one_client_plays_and_others_are_told(client: RobotClient, server: RobotServer) -> None:
     client.reset("go", 0)
     other = RobotClient(server.url)
