@@ -73,18 +73,21 @@ def _outcomes(line: Line) -> dict[str, Any]:
 
 def _tell_conditions(run_id: str, lines: Sequence[Line]) -> None:
     console.print(plain(f"run {run_id}"))
-    shown = listing(*_OUTCOMES, whole=_OUTCOMES)
+    heads = ("episodes", "success", "rescued", "broken", "net", "forks", "added")
+    shown = listing("condition", *heads, whole=heads)
     for line in lines:
         shown.add_row(plain(line.condition), *(f"{value:g}" for value in list(_outcomes(line).values())[1:]))
     console.print(shown)
 
 
 def _tell_loop(timed: dict[str, list[loop_times.Cycle]]) -> None:
-    heads = ("condition", "cycles", "T_execute", "of it policy", "T_vlm", "T_rollback", "T_loop")
-    shown = listing(*heads, whole=heads)
+    heads = ("cycles", "T_execute", "policy", "T_vlm", "T_rollback", "T_loop")
+    shown = listing("condition", *heads, whole=heads)
     for label, found in timed.items():
         figures = loop_times.summary(found)
         times = (f"{figures[name]['median']:.2f} ({figures[name]['max']:.2f})" for name in loop_times.TIMES)
         shown.add_row(plain(label), str(len(found)), *times)
     console.print(shown)
-    console.print("seconds a cycle: median (largest)", markup=False, highlight=False)
+    console.print(
+        "seconds a cycle, median (largest); the policy's are part of T_execute", markup=False, highlight=False
+    )
