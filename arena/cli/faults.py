@@ -65,7 +65,8 @@ def build(
     pictures: Annotated[bool, typer.Option(help="Draw clips of both cameras.")] = True,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: one a core]")] = None,
     libero: Annotated[
-        Path | None, typer.Option(help="LIBERO's assets; its tasks are added to --tasks.", show_default=False)
+        Path | None,
+        typer.Option(help="LIBERO's assets; all its tasks are added unless --tasks names some.", show_default=False),
     ] = None,
     home: Home = None,
     as_json: AsJson = False,
@@ -78,7 +79,8 @@ def build(
         if not libero.is_dir():
             raise InvalidExperiment("arguments", [Problem("--libero", str(libero), "is no folder")])
         os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
-        tasks = f"{tasks},libero/*"
+        if "libero/" not in tasks:
+            tasks = f"{tasks},libero/*"
     config = checked(
         BuildConfig,
         {

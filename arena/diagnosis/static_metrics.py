@@ -23,6 +23,9 @@ from arena.statistics import Interval
 from arena.statistics.proportions import proportion
 
 HIT_STEPS = (5, 10, 20)
+MOST_M = 2.0
+"""A true deviation beyond what the schema can say along one axis (something that was struck off the table) is not
+compared."""
 BINS = 10
 """Of equal width, for the calibration error."""
 
@@ -275,7 +278,7 @@ def _spatial(pair: Pair) -> tuple[float, float, float] | None:
         return None
     one, other = np.array(said["dxyz_m"], float), np.array(true, float)
     length, wanted = float(np.linalg.norm(one)), float(np.linalg.norm(other))
-    if wanted < 1e-9:
+    if wanted < 1e-9 or max(map(abs, true)) > MOST_M:
         return None
     cosine = float(one @ other) / (length * wanted) if length > 1e-9 else 0.0
     return cosine, length / wanted, 100 * float(np.linalg.norm(one - other))

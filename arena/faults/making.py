@@ -20,6 +20,7 @@ from arena.errors import ArenaError
 from arena.faults.dataset import Arrays, Episode, Truth
 from arena.faults.plan import Attempt, BuildConfig, Player, Slot
 from arena.identity import derived_seed
+from environments.errors import InfrastructureError, RenderError
 from environments.robots.faults import KINDS, Fault
 from environments.robots.faults.annotation import Annotation, Course, compare, play
 from environments.robots.robot_env import CAMERAS, RobotEnv
@@ -124,7 +125,13 @@ class Maker:
         """Try a slot's episodes in order."""
         dropped: Counter[str] = Counter()
         for attempt in slot.attempts:
-            made = self._try(slot, attempt)
+            try:
+                made = self._try(slot, attempt)
+            except RenderError:
+                raise  # a machine without OpenGL, not an episode that cannot be used
+            except InfrastructureError:  # a fault can throw things so that the solver diverges
+                self._discard(attempt.task)
+                made = "the simulation diverged"
             if isinstance(made, Made):
                 made.dropped = dict(sorted(dropped.items()))
                 return made
@@ -149,6 +156,12 @@ class Maker:
             self._envs[task] = made
         self._envs.move_to_end(task)
         return self._envs[task]
+
+    def _discard(self, task: str) -> None:
+        """Build a world anew before it is used again: nothing of what happened in it may be left."""
+        env = self._envs.pop(task, None)
+        if env is not None:
+            env.close()
 
     def _try(self, slot: Slot, attempt: Attempt) -> Made | str:
         """An episode that obeys the rule, or the reason why it does not."""

@@ -138,6 +138,8 @@ def test_deviation_is_compared_in_direction_length_and_place():
     assert across.error_cm == pytest.approx(50**0.5)
     assert score([said(0.0, 0.0, 0.0)]).spatial_cosine == 0.0
     assert score([said(0.03, 0.04, 0.0, frame="eef")]).spatial_n == 0, "another frame is not compared"
+    gone = faulty({"deviation": {"frame": "world", "dxyz_m": [2.0, 0.0, 0.0]}}, dxyz_m=(4.8, 0.0, -1.0))
+    assert score([gone]).spatial_n == 0, "no answer can say so much"
 
 
 def test_a_rollback_is_valid_before_onset_and_point_of_no_return():

@@ -18,6 +18,7 @@ from arena.faults.build import build
 from arena.faults.dataset import Dataset, NoDataset, files_below
 from arena.faults.making import Drive, Maker, clip_moments
 from arena.faults.plan import BuildConfig, CannotBuild, Player
+from environments.errors import InfrastructureError, RenderError
 from environments.robots.faults import Fault
 from environments.robots.faults.annotation import play
 
@@ -111,6 +112,27 @@ def test_a_build_that_was_interrupted_goes_on(made: Dataset, tmp_path: Path, mon
     assert report.reused == 1
     assert bytes_of(folder) == bytes_of(made.folder)
     assert build(folder, BARE).reused == 3, "what is whole is not built again"
+
+
+def test_a_simulation_that_diverges_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch):
+    """The next try is made in a world that was built anew; a machine that cannot draw is no such thing."""
+    maker = Maker(BARE)
+    (slot,) = (slot for slot in building.slots(BARE) if slot.kind is None)
+    first, tried, error = maker.env(HOME), maker._try, InfrastructureError("the state diverged")
+
+    def fails_once(*given: Any) -> Any:
+        monkeypatch.setattr(maker, "_try", tried)
+        raise error
+
+    monkeypatch.setattr(maker, "_try", fails_once)
+    made = maker.make(slot)
+    assert made.episode is not None and made.dropped == {"the simulation diverged": 1}
+    assert maker.env(HOME) is not first
+    error = RenderError("no OpenGL")
+    monkeypatch.setattr(maker, "_try", fails_once)
+    with pytest.raises(RenderError):
+        maker.make(slot)
+    maker.close()
 
 
 def test_other_options_do_not_touch_what_is_there(made: Dataset, tmp_path: Path):
