@@ -11,6 +11,7 @@ from arena import milestones
 from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
 from arena.errors import InvalidExperiment, Problem
 from arena.judging.extraction import Extractor
+from arena.judging.human import InvalidReview, checked_note, reviewer
 from arena.models import ModelOptions
 from environments.task import Task
 from storage.models import Episode, Tutorial
@@ -87,12 +88,14 @@ def review(
     artifacts: Artifacts = None,
 ) -> None:
     """Accept or reject a proposal. Earlier decisions stay in the database; the latest counts."""
-    name = " ".join(name.split())
-    if not name or len(name) > 80 or not name.isprintable():
-        raise InvalidExperiment("arguments", [Problem("--as", name, "must be a name of 1 to 80 visible characters")])
+    try:
+        by, note = reviewer(name), checked_note(note)
+    except InvalidReview as error:
+        option = "--as" if error.problem.path == "name" else "--note"
+        raise InvalidExperiment("arguments", [error.problem._replace(path=option)]) from None
     with location(database, artifacts).open() as store:
         row = store.proposal(proposal)
-        milestones.review(store, row, state, f"human:{name}", note=note[:2_000])
+        milestones.review(store, row, state, by, note=note)
     console.print(plain(f"{row.id} is {state}: {row.text}"))
 
 

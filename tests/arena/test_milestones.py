@@ -175,6 +175,10 @@ def test_wrong_sources_versions_and_names_are_refused_with_the_remedy(played: An
     assert "arena tutorial" in str(invoke(place, "extract", MAZE, "t-none", *options).exception)
     assert "no such version" in str(invoke(place, "agree", MAZE, "--version", "99").exception)
     assert "--as" in str(invoke(place, "review", "m-", "accepted", "--as", "\x07").exception)
+    told = invoke(place, "review", "m-", "accepted", "--as", "A" * 41)
+    assert "--as: must be 1 to 40 printable characters" in str(told.exception)
+    told = invoke(place, "review", "m-", "accepted", "--as", "Ada", "--note", "x" * 1_001)
+    assert "--note: has 1001 characters" in str(told.exception)
 
 
 # agreement in time
