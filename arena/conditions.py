@@ -11,11 +11,16 @@ from arena.diagnosis import DiagnosisConfig
 from arena.reflection import PRESETS, ReflectionConfig
 from environments.robots.faults import Fault
 
-Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-"""What the table calls something: one line of text, without control characters."""
+_OneLine = Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")
+
+Label = Annotated[str, _OneLine, Field(max_length=120)]
+"""What the table calls a player: one line of text, without control characters, as long as the database keeps."""
 
 HELD_OUT = " (held-out)"
 """What the label of a condition ends in where its lessons are tried on seeds that nobody learned on."""
+
+ConditionLabel = Annotated[str, _OneLine, Field(max_length=60 - len(HELD_OUT))]
+"""What the table calls a condition; the database keeps 60 characters, those of `HELD_OUT` included."""
 
 
 class Condition(BaseModel):
@@ -35,7 +40,7 @@ class Condition(BaseModel):
         "reflect-and-retry",
         "diagnose-and-rollback",
     ]
-    label: Label
+    label: ConditionLabel
     rounds: Annotated[int, Field(ge=1, le=10)] = 1
     """For conditions that retry: retries at most; a success stops them."""
     heldout: Annotated[int, Field(ge=0, le=100, exclude_if=lambda value: not value)] = 0

@@ -352,6 +352,7 @@ def test_held_out_seeds_are_none_that_the_experiment_plays_or_shows(provider: Fa
         ({"name": "plain-retry", "heldout": 2}, "conditions[0]", "takes no heldout"),
         ({"name": "single", "heldout": 2}, "conditions[0]", "takes no heldout"),
         ({"name": "text-log", "label": "x (held-out)"}, "conditions[0]", "choose another"),
+        ({"name": "text-log", "label": "x" * 50}, "conditions[0].label", "at most 49 characters"),
         ({"name": "tutorial-video", "reflection": {"tutorial": False}}, "reflection", "must be true or an id"),
         ({"name": "reflect-and-retry", "reflection": {"stages": 2}}, "reflection", "stages needs `evidence`"),
         ({"name": "reflect-and-retry", "reflection": {"reflector": "player"}}, "reflection", "needs `evidence`"),
