@@ -12,6 +12,7 @@ from agents.gateway import GatewaySettings
 from agents.gateway.embeddings import embed
 from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
 from arena.judging import Agreement, JudgeConfig
+from arena.judging.human import fingerprint
 from arena.judging.report import Judged, JudgesReport, report
 from arena.leaderboard import TUTORIAL
 from arena.review import is_judged, judge_episode
@@ -130,7 +131,9 @@ def _print(found: JudgesReport) -> None:
     shown = [(name, show) for name, show in columns if any(show(row) for row in found.judges)]
     table = listing("judge", *(name for name, _ in shown), whole=("episodes",))
     for row in found.judges:
-        table.add_row(plain(f"{row.judge} {row.fingerprint[:6]}"), *(show(row) for _, show in shown))
+        # A person is one judge by name; a model is told apart by what it was asked, and may even be called `human:...`.
+        told = row.judge if row.fingerprint == fingerprint(row.judge) else f"{row.judge} {row.fingerprint[:6]}"
+        table.add_row(plain(told), *(show(row) for _, show in shown))
     console.print(table)
     console.print(f"against the engine's truth, over {found.n_episodes} scored episodes; 95 % intervals", style="dim")
     if found.alpha is not None:

@@ -179,3 +179,4 @@ def test_the_command_shows_the_person_among_the_judges(
     assert names["human:carl/gpt-5"]["counts"]["n_reached"] in (0, 1)
     table = CliRunner().invoke(app, ["judge", run_id, "--db", str(place.database)])
     assert "human:carl" in table.stdout
+    assert fingerprint("human:carl/gpt-5")[:6] not in table.stdout, "a person is told by name alone"
