@@ -88,7 +88,7 @@ def create_router(store: Store) -> APIRouter:
         marks = queries.marks(store, [item.id for item in page.items])
         latest = store.latest_tries({item.identity for item in page.items})
         items = [
-            {**views.plain(item), "n_tries": latest[item.identity].try_no, "n_faults": 0, "n_forks": 0}
+            {**views.plain(item), "n_tries": latest[item.identity].try_no + 1, "n_faults": 0, "n_forks": 0}
             | marks.get(item.id, {})
             for item in page.items
         ]

@@ -80,6 +80,13 @@ def test_episodes_are_sorted_both_ways_with_missing_values_last(client: TestClie
         assert None in scores
 
 
+def test_the_number_of_tries_counts_from_one(client: TestClient) -> None:
+    items = get(client, "episodes", limit=200)["items"]
+    most = {item["identity"]: max(x["try_no"] for x in items if x["identity"] == item["identity"]) for item in items}
+    assert all(item["n_tries"] == most[item["identity"]] + 1 for item in items)
+    assert {item["n_tries"] for item in items} >= {1}
+
+
 def test_pages_cover_the_list_without_overlap(client: TestClient) -> None:
     total = get(client, "episodes")["total"]
     seen = [

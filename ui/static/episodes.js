@@ -45,7 +45,7 @@ function row(item) {
   const cell = (label, ...children) => h("td", { data: { label } }, ...children);
   const extras = [
     item.video ? "▶ video" : null, item.lesson_id ? "✎ lesson" : null, item.n_faults ? "⚡ fault" : null, item.n_forks ? "⎇ rollback" : null,
-    item.n_tries > 1 ? `try ${item.try_no}` : null,
+    item.n_tries > 1 ? `try ${item.try_no + 1}` : null,
   ].filter(Boolean);
   return h("tr", {},
     cell("Played", h("a", { href: episodeLink(item.id), class: "main" }, moment(item.created_at)),

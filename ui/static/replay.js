@@ -214,7 +214,7 @@ function header({ episode, task, runs, related }) {
     h("div", { class: "related" },
       related.parent ? other("← attempt before", related.parent) : null,
       related.children.map((item) => other("attempt after →", item)),
-      related.tries.map((item) => other(`try ${item.try_no}`, item))),
+      related.tries.map((item) => other(`try ${item.try_no + 1}`, item))),
   ];
 }
 
