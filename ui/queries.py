@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
+from arena.supervision import REWIND
 from storage.models import Call, Episode, Fault, Intervention, Lesson, MilestoneProposal, RunEpisode, Step
 from storage.store import Store
 from ui.timeline import StepRow
@@ -130,6 +131,13 @@ def outline_rows(store: Store, episode_id: str) -> list[StepRow]:
     with store.read() as session:
         query = select(*columns).where(Step.episode_id == episode_id).order_by(Step.index)
         return [StepRow(*row) for row in session.execute(query)]
+
+
+def rewind_steps(store: Store, episode_id: str) -> set[int]:
+    """The steps on which a physical rollback moved the arm back: those whose notes say `rewind`."""
+    with store.read() as session:
+        said = Step.notes[REWIND].as_boolean().is_(True)
+        return set(session.scalars(select(Step.index).where(Step.episode_id == episode_id, said)))
 
 
 def calls_by_step(store: Store, episode_id: str, start: int, stop: int) -> dict[int, int]:

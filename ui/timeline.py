@@ -6,13 +6,15 @@ the whole of a long episode.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from storage.models import Diagnosis, Fault, Intervention, MilestoneTruth
 
 CURVE_POINTS: Final = 600
 """Buckets of a whole score curve: more than the pixels of a narrow plot."""
+PICTURE_VIDEOS: Final = ("failure", "tutorial", "other", "blank")
+"""Where a lesson's pictures come from: the attempt, the tutorial, another game's tutorial, nowhere."""
 EVENT_LIMIT: Final = 1_000
 
 
@@ -65,6 +67,104 @@ def branches(rows: Sequence[StepRow], interventions: Iterable[Intervention]) -> 
             }
         )
     return result
+
+
+def rewinds(rows: Sequence[StepRow], indices: Collection[int]) -> list[dict[str, int]]:
+    """Rows of a physical rollback, on which the arm retraced its path, as runs on one branch each.
+
+    Returns:
+        By run: `branch`, `start` and `stop` (step indices, half open), `sim_start` and `sim_stop` (world steps).
+    """
+    runs: list[dict[str, int]] = []
+    for row in rows:
+        if row.step not in indices:
+            continue
+        last = runs[-1] if runs else None
+        if last and last["stop"] == row.step and last["branch"] == row.branch:
+            last |= {"stop": row.step + 1, "sim_stop": row.sim_step + 1}
+        else:
+            place = {"start": row.step, "stop": row.step + 1, "sim_start": row.sim_step, "sim_stop": row.sim_step + 1}
+            runs.append({"branch": row.branch, **place})
+    return runs
+
+
+def comparisons(
+    rows: Sequence[StepRow], interventions: Sequence[Intervention], rewinding: Collection[int] = ()
+) -> list[dict[str, Any]]:
+    """For each rollback the branch not taken beside the one taken, both from the fork point on.
+
+    After a physical rollback nothing went back but the arm, so the branch taken is compared from where the arm has
+    arrived: its rewind rows are left out and counted.
+
+    Returns:
+        By rollback: `branch` that it opened; `left` and `right`, runs `[start, stop)` of step indices in order of play;
+        `rewound`, the rows left out; `left_branch`, on which play stopped.
+    """
+    branch_of = {row.step: row.branch for row in rows}
+    starts: dict[int, int] = {}
+    stops: dict[int, int] = {}
+    for row in rows:
+        starts.setdefault(row.branch, row.step)
+        stops[row.branch] = row.step + 1
+    opened = {item.branch: item for item in interventions}
+    found = []
+    for item in interventions:
+        start, stop = starts.get(item.branch, 0), stops.get(item.branch, 0)
+        begin = start
+        while begin < stop and begin in rewinding:
+            begin += 1
+        found.append(
+            {
+                "branch": item.branch,
+                "left_branch": branch_of.get(item.at_step, 0),
+                "left": _history(item, branch_of, starts, opened),
+                "right": [[begin, stop]] if begin < stop else [],
+                "rewound": begin - start,
+            }
+        )
+    return found
+
+
+def _history(
+    fork: Intervention, branch_of: Mapping[int, int], starts: Mapping[int, int], opened: Mapping[int, Intervention]
+) -> list[list[int]]:
+    """The steps that a rollback undid, along the branches on which they were played."""
+    runs: list[list[int]] = []
+    stop = fork.at_step + 1
+    while stop - 1 in branch_of and stop > fork.to_step:
+        branch = branch_of[stop - 1]
+        begin = starts[branch]
+        runs.insert(0, [max(begin, fork.to_step), stop])
+        before = opened.get(branch)
+        if begin <= fork.to_step or before is None:
+            break
+        resumed = before.at_step + 1 if before.kind == "physical" else before.to_step
+        stop = min(begin, resumed)
+    return runs
+
+
+def pictures(frames: Mapping[str, Any], by_video: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
+    """The pictures of a lesson's matched budget in the order in which they were shown; none of an older lesson.
+
+    Args:
+        frames: a lesson's `frames` as `arena.reflection.pictures.record` writes them.
+        by_video: its frame numbers by video.
+
+    Returns:
+        By picture: `number` from 1, `video`, `frame`, `place` (the frame that its label named), `filled`.
+    """
+    order = frames.get("order")
+    places, filled = frames.get("places"), frames.get("filled")
+    left = {video: iter(found) for video, found in by_video.items()}
+    shown: list[dict[str, Any]] = []
+    for i, video in enumerate(order if isinstance(order, list) else []):
+        frame = next(left[video], None) if video in left else None
+        if frame is None:
+            continue
+        place = places[i] if isinstance(places, list) and i < len(places) else frame
+        repeated = isinstance(filled, list) and i in filled
+        shown.append({"number": i + 1, "video": video, "frame": frame, "place": place, "filled": repeated})
+    return shown
 
 
 def frame_map(rows: Sequence[StepRow]) -> list[list[int]]:

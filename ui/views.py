@@ -80,6 +80,7 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
     truths, verdicts = store.truths(episode.id), store.verdicts(episode.id)
     faults, forks = store.faults(episode.id), store.interventions(episode.id)
     diagnoses = store.diagnoses(episode.id)
+    rewinding = queries.rewind_steps(store, episode.id) if forks else set()
     events = timeline.events(rows, truths=truths, faults=faults, diagnoses=diagnoses, interventions=forks)
     return {
         "episode": facts,
@@ -94,6 +95,8 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
         "interventions": [plain(item) for item in forks],
         **_lessons(store, episode, rows),
         "branches": timeline.branches(rows, forks),
+        "rewinds": timeline.rewinds(rows, rewinding),
+        "comparisons": timeline.comparisons(rows, forks, rewinding),
         "frame_map": timeline.frame_map(rows),
         "curve": jsonable(timeline.curve(rows)),
         "events": events,
@@ -162,16 +165,37 @@ def _lesson(
     known: dict[str, tuple[Episode, Sequence[StepRow]]],
     retries: dict[str, list[str]],
 ) -> dict[str, Any]:
-    frames: dict[str, list[dict[str, Any]]] = {}
-    for name, source in (("failure", item.episode_id), ("tutorial", item.tutorial_id)):
-        chosen = [frame for frame in item.frames.get(name, []) if isinstance(frame, int)]
-        if source is None or not chosen:
-            frames[name] = []
-            continue
-        if source not in known:
-            known[source] = (store.episode(source), queries.outline_rows(store, source))
-        frames[name] = [_evidence(*known[source], frame) for frame in chosen]
-    return {**plain(item), "frames": frames, "retries": retries.get(item.id, [])}
+    film = store.tutorial(item.film_id) if item.film_id else None
+    beside = bool(item.tutorial_id or film)
+    shown = item.frames if isinstance(item.frames, dict) else {}
+    source_of = {"failure": item.episode_id, "tutorial": item.tutorial_id, "other": item.tutorial_id}
+
+    def picture(video: str, frame: int) -> dict[str, Any]:
+        source = source_of.get(video)
+        if source is not None:
+            if source not in known:
+                known[source] = (store.episode(source), queries.outline_rows(store, source))
+            return _evidence(*known[source], frame)
+        thumb = f"/media/{film.video}/frames/{frame}" if film and video != "blank" else None
+        return {"frame": frame, "thumb": thumb}
+
+    def of_video(video: str) -> list[int]:
+        listed = shown.get(video)
+        return [frame for frame in listed if type(frame) is int] if isinstance(listed, list) else []
+
+    return {
+        **plain(item),
+        "frames": {
+            "failure": [picture("failure", frame) for frame in of_video("failure")],
+            "tutorial": [picture("tutorial", frame) for frame in of_video("tutorial")] if beside else [],
+        },
+        "pictures": [
+            {**told, **picture(told["video"], told["frame"])}
+            for told in timeline.pictures(shown, {video: of_video(video) for video in timeline.PICTURE_VIDEOS})
+        ],
+        "film": {"id": film.id, "source": film.source, "url": f"/media/{film.video}"} if film else None,
+        "retries": retries.get(item.id, []),
+    }
 
 
 def proposals(store: Store, task_id: str, version: int | None) -> dict[str, Any]:

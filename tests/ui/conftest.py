@@ -206,6 +206,7 @@ def write_run(folder: Path) -> dict[str, str]:
             **_semantic(book),
             **_gui(book),
             **_robot(book),
+            **_rewound(book),
             **_crowd(book),
             **_hostile(book),
             **_disputed(book),
@@ -429,6 +430,57 @@ def _robot(book: Book) -> dict[str, str]:
     return {"robot": episode.id}
 
 
+def _fork(episode: Episode, finding: Diagnosis) -> Intervention:
+    """A rollback whose branch was never played."""
+    return Intervention(
+        episode_id=episode.id,
+        branch=1,
+        diagnosis_id=finding.id,
+        kind="sim",
+        at_step=0,
+        to_step=0,
+        snapshot="",
+        exact=False,
+    )
+
+
+def _rewound(book: Book) -> dict[str, str]:
+    """A physical rollback recorded as-seen: steps 4, 5 and 12 share the frame of the step before."""
+    episode = book.episode("rewound", task_id="tabletop/pick-place-bowl-v1", space="native", agent="scripted", seed=2)
+    frames = [0, 1, 2, 3, 3, 3, 4, 5, 6, 7, 9, 10, 10, 11, 12, 13, 14, 15]
+    rows = [
+        Step(
+            episode_id=episode.id,
+            index=index,
+            branch=int(index >= 10),
+            sim_step=index,
+            action=[0.1] * 7,
+            status="ok",
+            score=float(index),
+            frame=frame,
+            notes={"rewind": True, "rewind_to": 6} if 10 <= index < 13 else {},
+        )
+        for index, frame in enumerate(frames)
+    ]
+    finding = Diagnosis(
+        id=ident("rewound"),
+        episode_id=episode.id,
+        step_index=9,
+        trigger="stall",
+        diagnoser="rules",
+        fingerprint="d" * 32,
+        verdict="fault",
+        rollback_step=6,
+    )
+    fork = _fork(episode, finding)
+    fork.kind, fork.at_step, fork.to_step = "physical", 9, 6
+    book.store.add(*rows[:9])
+    book.store.append_step(rows[9], extra=[finding, fork])
+    book.store.add(*rows[10:])
+    book.finish(episode, "lost", 17.0, len(rows), book.video(frames[-1] + 2, table))
+    return {"rewound": episode.id}
+
+
 def _crowd(book: Book) -> dict[str, str]:
     """Enough seeds, agents and tasks to fill a table; without steps, in two transactions."""
     rng = np.random.default_rng(0)
@@ -557,7 +609,7 @@ def _hostile(book: Book) -> dict[str, str]:
         step,
         calls=[call],
         truths=[MilestoneTruth(episode_id=episode.id, milestone_id=IMG, step_index=0)],
-        extra=[finding, fault, verdict],
+        extra=[finding, fault, verdict, _fork(episode, finding)],
     )
     book.store.add(
         Lesson(
@@ -566,7 +618,11 @@ def _hostile(book: Book) -> dict[str, str]:
             reflector=IMG,
             fingerprint="a" * 32,
             text=HOSTILE,
-            frames={"failure": [0]},
+            frames={"failure": [0], "blank": [0], "order": ["failure", "blank", HOSTILE], "filled": [1, IMG]},
+            kind=IMG,
+            status="unusable",
+            problem=HOSTILE,
+            causes=[{"text": HOSTILE, "frame": 0, "picture": 1}, IMG],
         )
     )
     book.finish(episode, "lost", 0.0, 1, outcome_detail=HOSTILE)

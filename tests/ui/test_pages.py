@@ -302,6 +302,65 @@ def test_rollback_is_a_second_lane_and_its_cards_lead_to_the_steps(tab: Opener, 
         assert "gripper" not in it.page.locator(".box-step").inner_text()
 
 
+READ_BOTH = f"""() => [...document.querySelectorAll('.side')].map((side) => {{
+  const read = {READ_BARCODE.replace("document.querySelector('.stage video')", "side.querySelector('.stage video')")};
+  return read();
+}})"""
+
+
+def test_branch_not_taken_is_watched_beside_the_one_taken(tab: Opener, ids: dict[str, str]) -> None:
+    """In step from the fork on, by keys and by one slider, at an address that can be shared."""
+    with tab() as it:
+        it.replay(ids["robot"])
+        it.page.locator(".box-diagnoses .watch").click()
+        it.page.wait_for_selector(".side.right .stage[data-frame='41']")
+        it.page.wait_for_selector(".side.left .stage[data-frame='22']")
+        assert it.page.evaluate(READ_BOTH) == [22, 41], "both begin where the world went back to: step 22"
+        it.press("ArrowRight", "PageDown")
+        it.page.wait_for_selector(".side.right .stage[data-frame='52']")
+        it.page.wait_for_selector(".side.left .stage[data-frame='33']")
+        assert it.page.evaluate(READ_BOTH) == [33, 52]
+        it.page.wait_for_url("**fork=1&step=11")
+        it.press("PageDown")
+        it.page.wait_for_selector(".side.left.ended .stage[data-frame='40']")
+        assert "Given up after step 39" in it.page.locator(".side.left").inner_text()
+        assert not it.page.locator(".side.right.ended").count()
+        it.press("End")
+        assert "won" in it.page.locator(".side.right .ending").inner_text()
+        it.page.locator(".transport input").fill("5")
+        it.page.wait_for_selector(".side.left .stage[data-frame='27']")
+        assert "step 45" in it.page.locator(".side.right .where").inner_text()
+        assert it.page.locator(".both-scores path.score").count() == 2
+        it.replay(f"{ids['robot']}&fork=1", 7)
+        it.page.wait_for_selector(".side.right .stage[data-frame='48']")
+        assert it.step == 7
+
+
+def test_unknown_fork_is_told_and_a_hostile_one_is_only_text(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.open(f"/ui/replay?ep={ids['robot']}&fork=%3Cimg%20src=x%3E")
+        assert "no such rollback" in it.page.locator(".notice").inner_text()
+        it.replay(f"{ids['hostile']}&fork=1", 0)
+        assert "No step was played" in it.page.locator(".side.right").inner_text()
+        assert it.page.evaluate("window.hacked") is None
+        assert it.page.locator("main img[src=x], main script, main iframe").count() == 0
+
+
+def test_rewind_is_tinted_and_borrowed_pictures_are_named(tab: Opener, ids: dict[str, str]) -> None:
+    with tab() as it:
+        it.replay(ids["rewound"], 5)
+        assert it.page.locator(".where .borrowed").inner_text().strip() == "picture of step 3"
+        band = it.page.locator(".timeline .rewind")
+        assert (band.get_attribute("data-start"), band.get_attribute("data-stop")) == ("10", "13")
+        assert band.locator("text").text_content() == "rewind"
+        it.press("PageDown", "ArrowLeft", "ArrowLeft", "ArrowLeft")
+        assert it.step == 12
+        assert "the arm retraces its path" in it.page.locator(".box-step h2").inner_text().lower()
+        it.replay(f"{ids['rewound']}&fork=1", 0)
+        assert "step 6" in it.page.locator(".side.left .where").inner_text()
+        assert "step 13" in it.page.locator(".side.right .where").inner_text(), "the way back is left out"
+
+
 def test_evidence_of_a_verdict_jumps_to_its_frame(tab: Opener, ids: dict[str, str]) -> None:
     with tab() as it:
         it.replay(ids["first"])
@@ -418,6 +477,9 @@ def test_pages_fit_both_widths_and_follow_the_colour_scheme(
             "leaderboard": "/ui/",
             "episodes": "/ui/episodes",
             "replay": f"/ui/replay?ep={ids['robot']}&step=45",
+            "fork": f"/ui/replay?ep={ids['robot']}&fork=1&step=14",
+            "rewind": f"/ui/replay?ep={ids['rewound']}&step=11",
+            "blank": f"/ui/replay?ep={ids['hostile']}",
             "lesson": f"/ui/replay?ep={ids['first']}&step=5",
         }.items():
             it.open(path)

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.models import Diagnosis, Intervention, MilestoneTruth
-from ui.timeline import EVENT_LIMIT, StepRow, branches, curve, events, frame_map, step_of_frame
+from ui.timeline import (
+    EVENT_LIMIT,
+    StepRow,
+    branches,
+    comparisons,
+    curve,
+    events,
+    frame_map,
+    pictures,
+    rewinds,
+    step_of_frame,
+)
 
 
 def rows(count: int, **columns: list[object]) -> list[StepRow]:
@@ -109,3 +120,38 @@ def test_importing_the_app_does_not_import_gradio() -> None:
     """It takes seconds, and the command line only needs it to serve."""
     code = "import sys, ui.app; sys.exit('gradio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_branches_not_taken_and_taken_begin_at_the_fork() -> None:
+    """Also where a second rollback undoes the first: what it undid lies on two branches."""
+    made = rows(10, branch=[0, 0, 0, 0, 1, 1, 1, 2, 2, 2], sim_step=[0, 1, 2, 3, 2, 3, 4, 1, 2, 3])
+    first, second = comparisons(made, [fork(1, at=3, to=2), fork(2, at=6, to=1)])
+    assert (first["left"], first["right"], first["left_branch"]) == ([[2, 4]], [[4, 7]], 0)
+    assert (second["left"], second["right"], second["left_branch"]) == ([[1, 2], [4, 7]], [[7, 10]], 1)
+
+
+def test_rewind_rows_are_one_run_and_left_out_of_the_comparison() -> None:
+    made = rows(8, branch=[0, 0, 0, 0, 1, 1, 1, 1])
+    back = fork(1, at=3, to=1)
+    back.kind = "physical"
+    [run] = rewinds(made, {4, 5})
+    assert (run["branch"], run["start"], run["stop"], run["sim_start"], run["sim_stop"]) == (1, 4, 6, 4, 6)
+    [pair] = comparisons(made, [back], {4, 5})
+    assert (pair["left"], pair["right"], pair["rewound"]) == ([[1, 4]], [[6, 8]], 2)
+
+
+def test_fork_of_a_branch_that_was_never_played_has_nothing_to_watch() -> None:
+    [pair] = comparisons(rows(5), [fork(1, at=4, to=2)])
+    assert (pair["left"], pair["right"]) == ([[2, 5]], [])
+    assert comparisons([], [fork(1, at=4, to=2)])[0]["left"] == []
+
+
+def test_pictures_of_a_lesson_come_in_the_order_shown_and_odd_rows_are_left_out() -> None:
+    frames = {"order": ["tutorial", "failure", "failure", "x"], "places": [3, 5, 6], "filled": [2]}
+    shown = pictures(frames, {"failure": [5, 5], "tutorial": [3]})
+    assert [(item["number"], item["video"], item["frame"], item["place"], item["filled"]) for item in shown] == [
+        (1, "tutorial", 3, 3, False),
+        (2, "failure", 5, 5, False),
+        (3, "failure", 5, 6, True),
+    ]
+    assert pictures({"order": 7}, {}) == pictures({}, {}) == []

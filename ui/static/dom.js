@@ -104,5 +104,8 @@ export function link(page, params) {
 /** The address of an episode at a step: what people share. */
 export const episodeLink = (id, step) => link("replay", { ep: id, step });
 
+/** The address of both branches of a rollback, `step` steps after the fork. */
+export const forkLink = (id, branch, step) => link("replay", { ep: id, fork: branch, step });
+
 /** Whether keys belong to a field that is being typed in. */
 export const isTyping = (event) => event.target.matches?.("input:not([type=range]), textarea, select");

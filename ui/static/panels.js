@@ -1,6 +1,6 @@
 // The texts beside the frame: the step, the model's calls, lessons, diagnoses, the episode's facts.
 
-import { badge, dollars, duration, episodeLink, h, moment, notice, number, show, signed } from "./dom.js";
+import { badge, dollars, duration, episodeLink, forkLink, h, moment, notice, number, show, signed } from "./dom.js";
 
 const json = (value) => JSON.stringify(value, null, 2);
 const HASH = /^[0-9a-f]{64}$/;
@@ -36,7 +36,8 @@ export function step(box, { row, end, position, episode }) {
     show(box, h("h2", {}, `Step ${position}`), h("p", { class: "loading" }, "Loading…"));
     return;
   }
-  show(box, h("h2", {}, `Step ${row.index}`, " ", row.status === "ok" ? null : badge(row.status)),
+  show(box, h("h2", {}, `Step ${row.index}`, " ", row.status === "ok" ? null : badge(row.status),
+      row.notes?.rewind ? h("span", { class: "badge rewind" }, "↶ rewind: the arm retraces its path") : null),
     row.action === null ? null : h("pre", { class: "action", title: JSON.stringify(row.action) }, shortAction(row.action)),
     row.reason ? h("p", { class: "reason" }, h("strong", {}, "Not played: "), row.reason) : null,
     row.rationale ? h("blockquote", { class: "model-text" }, row.rationale) : h("p", { class: "none" }, "The player gave no rationale."),
@@ -111,13 +112,38 @@ export function thumbnail(evidence, jump, caption) {
   return link;
 }
 
+const FROM = { failure: "the attempt", tutorial: "the tutorial", other: "another game", blank: "nowhere: a blank picture" };
+
+/** One picture of the matched budget: where it comes from, and what was not as its label said. */
+function lessonPicture(item, jump) {
+  const remarks = [item.place === item.frame ? null : `labelled as frame ${item.place}`, item.filled ? "the last frame again" : null].filter(Boolean);
+  const caption = item.video === "blank" ? `${item.number}: blank` : `${item.number}: frame ${item.frame}`;
+  const small = [caption, h("br"), FROM[item.video], remarks.map((text) => [h("br"), text])];
+  if (item.video !== "blank" && item.episode_id) return thumbnail(item, jump, small);
+  return h("span", { class: "thumb" }, item.thumb ? h("img", { src: item.thumb, alt: `frame ${item.frame}`, loading: "lazy", width: 96, onerror: (event) => event.target.remove() }) : h("span", { class: "blank", "aria-hidden": "true" }), h("small", {}, small));
+}
+
+function causes(items) {
+  const known = (Array.isArray(items) ? items : []).filter((item) => typeof item?.text === "string");
+  const where = (item) => (Number.isInteger(item.picture) ? ` (picture ${item.picture})` : Number.isInteger(item.frame) ? ` (frame ${item.frame})` : "");
+  return known.length ? [h("small", { class: "role" }, "causes that the model named"), h("ol", { class: "causes model-text" }, known.map((item) => h("li", {}, item.text, h("small", {}, where(item)))))] : null;
+}
+
 function lesson(item, title, jump) {
-  const strip = (name, frames) => frames.length ? h("div", { class: "strip" }, h("small", { class: "role" }, name), h("div", {}, frames.map((frame) => thumbnail(frame, jump)))) : null;
-  return h("article", { class: "card lesson" }, h("h3", {}, "✎ ", title), h("blockquote", { class: "model-text" }, item.text),
-    strip("from the failed attempt", item.frames.failure), strip("from the tutorial", item.frames.tutorial),
-    h("p", { class: "links" }, "by ", h("code", {}, item.reflector), ", ", moment(item.created_at), " · ",
+  const strip = (name, shown) => shown.length ? h("div", { class: "strip" }, h("small", { class: "role" }, name), h("div", {}, shown)) : null;
+  const thumbs = (frames) => frames.map((frame) => (frame.episode_id ? thumbnail(frame, jump) : lessonPicture({ ...frame, video: "tutorial", place: frame.frame, number: "film" }, jump)));
+  const budget = item.pictures ?? [];
+  const asked = Array.isArray(item.call_ids) ? item.call_ids.length : 0;
+  return h("article", { class: "card lesson" },
+    h("h3", {}, "✎ ", title, " ", item.kind ? h("code", { class: "kind" }, item.kind) : null, " ", item.status && item.status !== "ok" ? badge(item.status) : null),
+    item.problem ? h("p", { class: "reason" }, item.problem) : null,
+    h("blockquote", { class: "model-text" }, item.text), causes(item.causes),
+    budget.length ? strip(`${budget.length} pictures, in the order shown`, budget.map((picture) => lessonPicture(picture, jump)))
+      : [strip("from the failed attempt", thumbs(item.frames.failure)), strip("from the tutorial", thumbs(item.frames.tutorial))],
+    h("p", { class: "links" }, "by ", h("code", {}, item.reflector), ", ", moment(item.created_at), asked ? `, ${asked} model call${asked > 1 ? "s" : ""}` : "", " · ",
       item.episode_id === jump.id ? null : h("a", { href: episodeLink(item.episode_id) }, "attempt before"),
-      item.tutorial_id ? [item.episode_id === jump.id ? null : " · ", h("a", { href: episodeLink(item.tutorial_id) }, "tutorial")] : "no tutorial",
+      item.tutorial_id ? [item.episode_id === jump.id ? null : " · ", h("a", { href: episodeLink(item.tutorial_id) }, "tutorial")]
+        : item.film ? h("a", { class: "film", href: item.film.url, target: "_blank", rel: "noopener" }, "tutorial film ", item.film.source) : "no tutorial",
       item.retries.filter((id) => id !== jump.id).map((id) => [" · ", h("a", { href: episodeLink(id) }, "attempt after")])));
 }
 
@@ -131,7 +157,9 @@ export function diagnoses(box, { faults, diagnoses: items, interventions }, jump
   const fault = (item) => h("article", { class: "card fault" }, h("h3", {}, "⚡ Injected fault: ", item.kind),
     definition([["class", item.fault_class], ["type", item.fault_type], ["begins", item.onset_step === null ? "it never fired" : stepLink(jump, item.onset_step)]]),
     Object.keys(item.params).length ? details("Parameters", h("pre", {}, json(item.params))) : null);
-  const fork = (item) => item.kind === "physical"
+  const watch = (item) => h("p", {}, h("a", { class: "watch", href: forkLink(jump.id, item.branch, 0) }, "Watch both branches side by side"));
+  const fork = (item) => [told(item), watch(item)];
+  const told = (item) => item.kind === "physical"
     ? h("p", { class: "fork" }, "⎇ Stopped after ", stepLink(jump, item.at_step), "; on branch ", item.branch, " the arm retraces its path towards where it was before ", stepLink(jump, item.to_step), ", and the objects stay where they are")
     : h("p", { class: "fork" }, "⎇ Rolled back after ", stepLink(jump, item.at_step), " to the beginning of ", stepLink(jump, item.to_step), ", onto branch ", item.branch, ": ",
     item.kind === "sim" ? "the whole world went back" : item.kind, ", ",

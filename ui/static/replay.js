@@ -5,6 +5,7 @@ import { get, whileActive } from "./http.js";
 import { drawAction } from "./overlay.js";
 import { Milestones } from "./milestones.js";
 import { calls, diagnoses, facts, lessons, nearby, step as stepPanel } from "./panels.js";
+import { Comparison } from "./compare.js";
 import { Player } from "./player.js";
 import { Frames, Steps } from "./steps.js";
 import { Timeline } from "./timeline.js";
@@ -111,6 +112,7 @@ class Replay {
     const lane = this.timeline.laneOf(this.position);
     show(this.where, h("b", {}, end ? `end` : `step ${this.position}`), ` of ${this.last}`,
       this.episode.video.state === "ok" ? h("small", {}, ` frame ${this.frame}`) : null,
+      this.#borrowed(),
       lane && this.episode.branches.length > 1 ? h("small", {}, ` branch ${lane.branch}`) : null);
     stepPanel(this.boxes.step, { row, end, position: this.position, episode: this.episode });
     nearby(this.boxes.nearby, this.steps, this.position, this.last, this.jump);
@@ -119,6 +121,13 @@ class Replay {
     this.#calls(row);
     this.main.dataset.step = this.position;
     this.main.dataset.loaded = end || row ? "yes" : "no";
+  }
+
+  /** Of a step whose picture was not drawn: whose picture is seen instead. */
+  #borrowed() {
+    const drawn = this.frames.pictureOf(this.position);
+    const own = this.position === this.last || drawn === this.position || this.frame !== this.frames.of(this.position);
+    return own || this.episode.video.state !== "ok" ? null : h("small", { class: "borrowed" }, ` picture of step ${drawn}`);
   }
 
   #calls(row) {
@@ -218,7 +227,7 @@ function header({ episode, task, runs, related }) {
   ];
 }
 
-/** Draw the page for `?ep=` at `?step=`. */
+/** Draw the page for `?ep=` at `?step=`; with `?fork=`, both branches of that rollback. */
 export async function render(main) {
   const params = new URLSearchParams(location.search);
   const id = params.get("ep");
@@ -229,6 +238,10 @@ export async function render(main) {
   const path = `episodes/${encodeURIComponent(id)}`;
   const episode = await get(path);
   document.title = `${episode.task?.title ?? episode.episode.task_id}, ${episode.episode.agent}, seed ${episode.episode.seed} · Rewind Arena`;
+  if (params.has("fork")) {
+    new Comparison(main, episode, Number(params.get("fork"))).fromAddress();
+    return;
+  }
   const replay = new Replay(main, episode);
   replay.fromAddress();
   whileActive(() => replay.episode.episode.status === "running", async () => replay.renew(await get(path)));

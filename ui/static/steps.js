@@ -54,6 +54,14 @@ export class Frames {
     return this.count ? this.of(this.count - 1) + 1 : 0;
   }
 
+  /** The step whose picture a step shows: its own, or the nearest earlier one that was drawn. */
+  pictureOf(step) {
+    const frame = this.of(step);
+    let drawn = step;
+    while (drawn > 0 && drawn < this.count && this.of(drawn - 1) === frame) drawn -= 1;
+    return drawn;
+  }
+
   /** The step during which a frame was on the screen. */
   stepAt(frame) {
     if (this.count && frame > this.of(this.count - 1)) return this.count;

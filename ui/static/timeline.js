@@ -75,8 +75,17 @@ export class Timeline {
           s("title", {}, fork.kind === "physical" ? `stopped after step ${fork.at_step}; the arm retraces its path towards step ${fork.to_step}`
             : `stopped after step ${fork.at_step}, restored the beginning of step ${fork.to_step} (${fork.kind}, ${fork.exact ? "bit-exact" : "not exact"})`)),
         s("line", { class: "rail", x1: this.x(lane.sim_start), x2: this.x(Math.max(lane.sim_stop, lane.sim_start + 0.2)), y1: middle, y2: middle }),
+        (this.episode.rewinds ?? []).filter((run) => run.branch === lane.branch).map((run) => this.#rewind(run, middle)),
         s("circle", { class: "start", cx: this.x(lane.sim_start), cy: middle, r: 4 }));
     });
+  }
+
+  #rewind(run, middle) {
+    const [left, right] = [this.x(run.sim_start), this.x(run.sim_stop)];
+    return s("g", { class: "rewind", data: { start: run.start, stop: run.stop } },
+      s("title", {}, `the arm retraces its path: steps ${run.start} to ${run.stop - 1}`),
+      s("rect", { x: left, y: middle - 9, width: Math.max(3, right - left), height: 18, rx: 3 }),
+      s("text", { x: (left + right) / 2, y: middle + 20 }, "rewind"));
   }
 
   #parent(lane) {

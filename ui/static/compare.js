@@ -1,0 +1,208 @@
+// A rollback's two branches side by side: left what was given up, right what was played instead, in step from the fork.
+
+import { badge, episodeLink, forkLink, h, isTyping, notice, number, s, show } from "./dom.js";
+import { drawAction } from "./overlay.js";
+import { Player } from "./player.js";
+import { Frames, Steps } from "./steps.js";
+import { EVENT } from "./timeline.js";
+
+const PLOT = { width: 600, height: 90, left: 40, right: 10, top: 22, bottom: 16 };
+
+/** Steps of one branch from the fork on, counted from 0. `runs` are pairs [start, stop) in order of play. */
+class Path {
+  constructor(runs) {
+    this.runs = runs;
+    this.length = runs.reduce((sum, [start, stop]) => sum + stop - start, 0);
+  }
+
+  /** The episode's step at an offset; the last one from there on, and null on a branch without steps. */
+  at(offset) {
+    let left = Math.min(offset, this.length - 1);
+    for (const [start, stop] of this.runs) {
+      if (left < stop - start) return start + left;
+      left -= stop - start;
+    }
+    return null;
+  }
+
+  /** The offset of a step; null for one that is not on this branch. */
+  offsetOf(step) {
+    let before = 0;
+    for (const [start, stop] of this.runs) {
+      if (step >= start && step < stop) return before + step - start;
+      before += stop - start;
+    }
+    return null;
+  }
+}
+
+export class Comparison {
+  /** `episode` is the API's answer, `branch` the one that the rollback opened. */
+  constructor(main, episode, branch) {
+    this.main = main;
+    this.episode = episode;
+    this.id = episode.episode.id;
+    this.branch = branch;
+    this.found = episode.comparisons.find((item) => item.branch === branch);
+    this.fork = episode.interventions.find((item) => item.branch === branch);
+    this.offset = 0;
+    this.timer = null;
+    if (this.found && this.fork) this.#build();
+    else show(main, notice("There is no such rollback", "The address names a branch that no rollback of this episode opened.", "bad"), h("p", {}, h("a", { href: episodeLink(this.id) }, "To the whole episode")));
+  }
+
+  #build() {
+    this.steps = new Steps(this.id, () => this.refresh());
+    this.frames = new Frames(this.episode.frame_map, this.episode.episode.n_steps);
+    this.sides = [this.#side("left", `Not taken: branch ${this.found.left_branch}`, this.found.left), this.#side("right", `Taken: branch ${this.branch}`, this.found.right)];
+    this.last = Math.max(...this.sides.map((side) => side.path.length));
+    const button = (label, name, action) => h("button", { type: "button", "aria-label": name, title: name, onclick: action }, label);
+    this.slider = h("input", { type: "range", min: 0, max: this.last, step: 1, value: 0, "aria-label": "steps after the fork", oninput: () => this.go(Number(this.slider.value)) });
+    this.playButton = button("▶", "play or pause (space)", () => this.toggle());
+    this.where = h("output", { class: "where", "aria-live": "off" });
+    this.cursor = s("line", { class: "axis here", y1: PLOT.top, y2: PLOT.height - PLOT.bottom });
+    show(this.main, this.#head(), h("div", { class: "both" }, this.sides.map((side) => side.element)),
+      h("div", { class: "transport" }, button("|◀", "the fork (Home)", () => this.go(0)), button("⟨", "step back (←)", () => this.go(this.offset - 1)), this.playButton,
+        button("⟩", "step forward (→)", () => this.go(this.offset + 1)), button("▶|", "end of both (End)", () => this.go(this.last)), this.slider, this.where),
+      h("section", { class: "panel box-scores" }, h("h2", {}, "Score after the fork"), this.#plot()),
+      h("p", { class: "legend" }, "← → step · PgUp PgDn ten steps · Home End · space plays. The address leads here, at this step."));
+    document.addEventListener("keydown", (event) => this.#key(event));
+    window.addEventListener("popstate", () => this.fromAddress());
+  }
+
+  #side(name, title, runs) {
+    const side = { name, path: new Path(runs), frame: 0, where: h("output", { class: "where" }), act: h("p", { class: "act" }), end: h("p", { class: "ending" }) };
+    side.player = new Player(this.episode.video, (context, frame) => this.#paint(side, context, frame));
+    side.element = h("section", { class: `panel side ${name}` }, h("h2", {}, title), side.player.element, side.where, side.act, side.end);
+    return side;
+  }
+
+  #head() {
+    const { at_step: at, to_step: to, kind, exact } = this.fork;
+    const { rewound } = this.found;
+    const said = this.episode.diagnoses.find((item) => item.id === this.fork.diagnosis_id);
+    const how = kind === "physical"
+      ? `Stopped after step ${at}; the arm went back towards where it was before step ${to}, in ${rewound} rewind step${rewound === 1 ? "" : "s"} that are left out here. The objects stayed where they were, so the right side does not begin in the left one's state.`
+      : `Stopped after step ${at} and went back to the beginning of step ${to}. Both sides begin in ${exact ? "the same state, bit for bit" : "nearly the same state (not exact)"}.`;
+    return h("section", { class: "head" }, h("div", { class: "crumbs" }, h("a", { href: episodeLink(this.id, to) }, "← whole episode")),
+      h("div", { class: "title" }, h("h1", {}, `${this.episode.task?.title ?? this.episode.episode.task_id}: the branch not taken`), badge(this.episode.episode.outcome ?? this.episode.episode.status)),
+      h("p", { class: "detail" }, how),
+      said ? h("p", { class: "detail" }, "Diagnosis by ", h("code", {}, said.diagnoser), " (raised by ", said.trigger, "): ", badge(said.verdict), said.fault_type ? ` ${said.fault_class} ${said.fault_type}` : null) : null,
+      this.episode.comparisons.length > 1 ? h("p", {}, "Rollbacks: ", this.episode.comparisons.map((item) => [" ", h("a", { href: forkLink(this.id, item.branch, 0), "aria-current": item.branch === this.branch ? "page" : null }, `onto branch ${item.branch}`)])) : null);
+  }
+
+  /** What became of a branch: given up, or how the episode ended on it. */
+  #ending(side) {
+    const last = side.path.at(Infinity);
+    if (last === null) return ["No step was played on this branch."];
+    const next = this.episode.interventions.find((item) => item.at_step === last);
+    if (next) return ["Given up after step ", last, `: rolled back onto branch ${next.branch}`];
+    const { outcome, status, score } = this.episode.episode;
+    return ["The episode ended here: ", badge(outcome ?? status), ` score ${number(score)}`];
+  }
+
+  /** Move to so many steps after the fork. */
+  go(offset, { write = true } = {}) {
+    this.offset = Math.max(0, Math.min(this.last, Number.isFinite(offset) ? Math.trunc(offset) : 0));
+    for (const side of this.sides) {
+      const step = side.path.at(this.offset);
+      side.frame = step === null ? 0 : this.frames.of(step) + (this.offset >= side.path.length ? 1 : 0);
+      side.player.seek(side.frame);
+    }
+    this.slider.value = this.offset;
+    clearTimeout(this.writing); // browsers refuse hundreds of history changes in a few seconds
+    if (write) this.writing = setTimeout(() => history.replaceState(null, "", forkLink(this.id, this.branch, this.offset)), 150);
+    this.refresh();
+  }
+
+  fromAddress() {
+    if (this.sides) this.go(Number(new URLSearchParams(location.search).get("step") ?? 0), { write: false });
+  }
+
+  refresh() {
+    show(this.where, h("b", {}, `fork + ${this.offset}`), ` of ${this.last}`);
+    for (const side of this.sides) this.#tell(side);
+    const x = this.#x(this.offset);
+    for (const key of ["x1", "x2"]) this.cursor.setAttribute(key, x);
+    this.main.dataset.step = this.offset;
+    this.main.dataset.loaded = "yes";
+  }
+
+  #tell(side) {
+    const step = side.path.at(this.offset);
+    const ended = this.offset >= side.path.length;
+    const row = step === null ? null : this.steps.at(step);
+    const drawn = step === null ? null : this.frames.pictureOf(step);
+    side.element.classList.toggle("ended", ended);
+    show(side.where, step === null ? "no steps" : [h("b", {}, ended ? `after step ${step}` : `step ${step}`), row ? ` score ${number(row.score, 1)}` : "",
+      !ended && drawn !== step ? h("small", { class: "borrowed" }, ` picture of step ${drawn}`) : null]);
+    show(side.act, ended || !row ? "" : [row.status === "ok" ? null : badge(row.status), h("code", {}, JSON.stringify(row.action))]);
+    show(side.end, ended ? this.#ending(side) : "");
+    side.player.draw();
+  }
+
+  #paint(side, context, frame) {
+    if (!this.sides || this.offset >= side.path.length || side.player.shown !== side.frame) return;
+    drawAction(context, frame, this.steps.at(side.path.at(this.offset)), this.episode.episode.space);
+  }
+
+  #x(offset) {
+    return PLOT.left + (offset / Math.max(1, this.last)) * (PLOT.width - PLOT.left - PLOT.right);
+  }
+
+  #plot() {
+    const sides = this.sides.map((side, i) => ({
+      name: side.name, lane: i === 0 ? this.found.left_branch : this.branch,
+      points: this.episode.curve.map((point) => [side.path.offsetOf(point.index), point.score]).filter(([offset]) => offset !== null),
+      events: this.episode.events.filter((event) => side.path.offsetOf(event.step) !== null && event.kind !== "fork").map((event) => [side.path.offsetOf(event.step), event]),
+    }));
+    const scores = sides.flatMap((side) => side.points.map(([, score]) => score));
+    const [low, high] = [Math.min(0, ...scores), Math.max(1, ...scores)];
+    const base = PLOT.height - PLOT.bottom;
+    const y = (score) => base - ((score - low) / (high - low)) * (base - PLOT.top);
+    return s("svg", { class: "timeline both-scores", viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, width: "100%", role: "img", "aria-label": "score of both branches after the fork", onclick: (event) => this.#clicked(event) },
+      s("line", { class: "axis", x1: PLOT.left, x2: PLOT.width - PLOT.right, y1: base, y2: base }),
+      s("text", { class: "tick", x: PLOT.left - 6, y: PLOT.top + 6 }, number(high, 1)), s("text", { class: "tick", x: PLOT.left - 6, y: base }, number(low, 1)),
+      s("text", { class: "tick", x: PLOT.width - PLOT.right, y: PLOT.height - 3 }, `fork + ${this.last}`), this.cursor,
+      sides.map((side) => side.points.length ? s("path", { class: `score b${side.lane % 4} ${side.name}`, d: side.points.map(([offset, score], i) => `${i ? "L" : "M"} ${this.#x(offset + 1)} ${y(score)}`).join(" ") }) : null),
+      sides.map((side, i) => side.events.map(([offset, event]) => s("g", { class: `event ${event.kind}`, transform: `translate(${this.#x(offset)} ${i ? 22 : 9})` },
+        s("title", {}, `${side.name}: ${EVENT[event.kind]?.name ?? event.kind}: ${event.label} (step ${event.step})`), s("circle", { r: 7 }), s("text", { y: 4 }, EVENT[event.kind]?.sign ?? "·")))));
+  }
+
+  #clicked(event) {
+    const box = event.currentTarget.getBoundingClientRect();
+    const inside = ((event.clientX - box.left) / box.width) * PLOT.width;
+    this.go(Math.round(((inside - PLOT.left) / (PLOT.width - PLOT.left - PLOT.right)) * this.last));
+  }
+
+  toggle() {
+    const playing = this.timer !== null;
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.playButton.textContent = playing ? "▶" : "▮▮";
+    if (playing) return;
+    if (this.offset === this.last) this.go(0);
+    const tick = () => {
+      if (this.offset === this.last) {
+        this.toggle();
+        return;
+      }
+      if (!this.sides.some((side) => side.player.busy)) this.go(this.offset + 1); // neither runs ahead of the other
+      this.timer = setTimeout(tick, 200);
+    };
+    this.timer = setTimeout(tick, 200);
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    const pressable = event.target.closest?.("button, a, summary, [role=button]");
+    const actions = {
+      ArrowLeft: () => this.go(this.offset - 1), ArrowRight: () => this.go(this.offset + 1), PageUp: () => this.go(this.offset - 10), PageDown: () => this.go(this.offset + 10),
+      Home: () => this.go(0), End: () => this.go(this.last), " ": pressable ? null : () => this.toggle(),
+    };
+    const action = Object.hasOwn(actions, event.key) ? actions[event.key] : null;
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+}
