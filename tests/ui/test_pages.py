@@ -313,26 +313,26 @@ def test_branch_not_taken_is_watched_beside_the_one_taken(tab: Opener, ids: dict
     with tab() as it:
         it.replay(ids["robot"])
         it.page.locator(".box-diagnoses .watch").click()
-        it.page.wait_for_selector(".side.right .stage[data-frame='41']")
-        it.page.wait_for_selector(".side.left .stage[data-frame='22']")
+        it.page.wait_for_selector(".side.taken .stage[data-frame='41']")
+        it.page.wait_for_selector(".side.not-taken .stage[data-frame='22']")
         assert it.page.evaluate(READ_BOTH) == [22, 41], "both begin where the world went back to: step 22"
         it.press("ArrowRight", "PageDown")
-        it.page.wait_for_selector(".side.right .stage[data-frame='52']")
-        it.page.wait_for_selector(".side.left .stage[data-frame='33']")
+        it.page.wait_for_selector(".side.taken .stage[data-frame='52']")
+        it.page.wait_for_selector(".side.not-taken .stage[data-frame='33']")
         assert it.page.evaluate(READ_BOTH) == [33, 52]
         it.page.wait_for_url("**fork=1&step=11")
         it.press("PageDown")
-        it.page.wait_for_selector(".side.left.ended .stage[data-frame='40']")
-        assert "Given up after step 39" in it.page.locator(".side.left").inner_text()
-        assert not it.page.locator(".side.right.ended").count()
+        it.page.wait_for_selector(".side.not-taken.ended .stage[data-frame='40']")
+        assert "Given up after step 39" in it.page.locator(".side.not-taken").inner_text()
+        assert not it.page.locator(".side.taken.ended").count()
         it.press("End")
-        assert "won" in it.page.locator(".side.right .ending").inner_text()
+        assert "won" in it.page.locator(".side.taken .ending").inner_text()
         it.page.locator(".transport input").fill("5")
-        it.page.wait_for_selector(".side.left .stage[data-frame='27']")
-        assert "step 45" in it.page.locator(".side.right .where").inner_text()
+        it.page.wait_for_selector(".side.not-taken .stage[data-frame='27']")
+        assert "step 45" in it.page.locator(".side.taken .where").inner_text()
         assert it.page.locator(".both-scores path.score").count() == 2
         it.replay(f"{ids['robot']}&fork=1", 7)
-        it.page.wait_for_selector(".side.right .stage[data-frame='48']")
+        it.page.wait_for_selector(".side.taken .stage[data-frame='48']")
         assert it.step == 7
 
 
@@ -341,7 +341,7 @@ def test_unknown_fork_is_told_and_a_hostile_one_is_only_text(tab: Opener, ids: d
         it.open(f"/ui/replay?ep={ids['robot']}&fork=%3Cimg%20src=x%3E")
         assert "no such rollback" in it.page.locator(".notice").inner_text()
         it.replay(f"{ids['hostile']}&fork=1", 0)
-        assert "No step was played" in it.page.locator(".side.right").inner_text()
+        assert "No step was played" in it.page.locator(".side.taken").inner_text()
         assert it.page.evaluate("window.hacked") is None
         assert it.page.locator("main img[src=x], main script, main iframe").count() == 0
 
@@ -357,8 +357,8 @@ def test_rewind_is_tinted_and_borrowed_pictures_are_named(tab: Opener, ids: dict
         assert it.step == 12
         assert "the arm retraces its path" in it.page.locator(".box-step h2").inner_text().lower()
         it.replay(f"{ids['rewound']}&fork=1", 0)
-        assert "step 6" in it.page.locator(".side.left .where").inner_text()
-        assert "step 13" in it.page.locator(".side.right .where").inner_text(), "the way back is left out"
+        assert "step 6" in it.page.locator(".side.not-taken .where").inner_text()
+        assert "step 13" in it.page.locator(".side.taken .where").inner_text(), "the way back is left out"
 
 
 def test_evidence_of_a_verdict_jumps_to_its_frame(tab: Opener, ids: dict[str, str]) -> None:

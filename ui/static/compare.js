@@ -6,7 +6,7 @@ import { Player } from "./player.js";
 import { Frames, Steps } from "./steps.js";
 import { EVENT } from "./timeline.js";
 
-const PLOT = { width: 600, height: 90, left: 40, right: 10, top: 22, bottom: 16 };
+const PLOT = { height: 90, left: 40, right: 10, top: 22, bottom: 16 };
 
 /** Steps of one branch from the fork on, counted from 0. `runs` are pairs [start, stop) in order of play. */
 class Path {
@@ -54,7 +54,8 @@ export class Comparison {
   #build() {
     this.steps = new Steps(this.id, () => this.refresh());
     this.frames = new Frames(this.episode.frame_map, this.episode.episode.n_steps);
-    this.sides = [this.#side("left", `Not taken: branch ${this.found.left_branch}`, this.found.left), this.#side("right", `Taken: branch ${this.branch}`, this.found.right)];
+    this.sides = [this.#side("not-taken", `Not taken: branch ${this.found.left_branch}`, this.found.left), this.#side("taken", `Taken: branch ${this.branch}`, this.found.right)];
+    this.width = Math.max(280, this.main.clientWidth - 26); // the plot is drawn one to one
     this.last = Math.max(...this.sides.map((side) => side.path.length));
     const button = (label, name, action) => h("button", { type: "button", "aria-label": name, title: name, onclick: action }, label);
     this.slider = h("input", { type: "range", min: 0, max: this.last, step: 1, value: 0, "aria-label": "steps after the fork", oninput: () => this.go(Number(this.slider.value)) });
@@ -147,7 +148,7 @@ export class Comparison {
   }
 
   #x(offset) {
-    return PLOT.left + (offset / Math.max(1, this.last)) * (PLOT.width - PLOT.left - PLOT.right);
+    return PLOT.left + (offset / Math.max(1, this.last)) * (this.width - PLOT.left - PLOT.right);
   }
 
   #plot() {
@@ -160,10 +161,10 @@ export class Comparison {
     const [low, high] = [Math.min(0, ...scores), Math.max(1, ...scores)];
     const base = PLOT.height - PLOT.bottom;
     const y = (score) => base - ((score - low) / (high - low)) * (base - PLOT.top);
-    return s("svg", { class: "timeline both-scores", viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, width: "100%", role: "img", "aria-label": "score of both branches after the fork", onclick: (event) => this.#clicked(event) },
-      s("line", { class: "axis", x1: PLOT.left, x2: PLOT.width - PLOT.right, y1: base, y2: base }),
+    return s("svg", { class: "timeline both-scores", viewBox: `0 0 ${this.width} ${PLOT.height}`, width: "100%", role: "img", "aria-label": "score of both branches after the fork", onclick: (event) => this.#clicked(event) },
+      s("line", { class: "axis", x1: PLOT.left, x2: this.width - PLOT.right, y1: base, y2: base }),
       s("text", { class: "tick", x: PLOT.left - 6, y: PLOT.top + 6 }, number(high, 1)), s("text", { class: "tick", x: PLOT.left - 6, y: base }, number(low, 1)),
-      s("text", { class: "tick", x: PLOT.width - PLOT.right, y: PLOT.height - 3 }, `fork + ${this.last}`), this.cursor,
+      s("text", { class: "tick", x: this.width - PLOT.right, y: PLOT.height - 3 }, `fork + ${this.last}`), this.cursor,
       sides.map((side) => side.points.length ? s("path", { class: `score b${side.lane % 4} ${side.name}`, d: side.points.map(([offset, score], i) => `${i ? "L" : "M"} ${this.#x(offset + 1)} ${y(score)}`).join(" ") }) : null),
       sides.map((side, i) => side.events.map(([offset, event]) => s("g", { class: `event ${event.kind}`, transform: `translate(${this.#x(offset)} ${i ? 22 : 9})` },
         s("title", {}, `${side.name}: ${EVENT[event.kind]?.name ?? event.kind}: ${event.label} (step ${event.step})`), s("circle", { r: 7 }), s("text", { y: 4 }, EVENT[event.kind]?.sign ?? "·")))));
@@ -171,8 +172,8 @@ export class Comparison {
 
   #clicked(event) {
     const box = event.currentTarget.getBoundingClientRect();
-    const inside = ((event.clientX - box.left) / box.width) * PLOT.width;
-    this.go(Math.round(((inside - PLOT.left) / (PLOT.width - PLOT.left - PLOT.right)) * this.last));
+    const inside = ((event.clientX - box.left) / box.width) * this.width;
+    this.go(Math.round(((inside - PLOT.left) / (this.width - PLOT.left - PLOT.right)) * this.last));
   }
 
   toggle() {
