@@ -267,7 +267,6 @@ class LiberoPlan(StepPlan):
         due = self.due()
         put = due is not None and due.places
         place = self.spot(due.place, name).surface if due is not None and put else middle
-        drawer = due is not None and put and bool(self.world.joints(due.place))
         found: list[tuple[float, float, float, m.Grasp]] = []
         for i in range(RIM_SIDES):
             angle = m.HOME_RAD + 2 * math.pi * i / RIM_SIDES
@@ -275,7 +274,7 @@ class LiberoPlan(StepPlan):
             point = np.array([*(middle[:2] + radius * out), top - depth])
             turned = m.half_turn(angle, m.HOME_RAD)
             crowded = self.shapes.crowding(point, turned, boxes)
-            if drawer:  # room for the hand where it lets go, too
+            if put:  # room for the hand where it lets go, too: a plate may stand by a cabinet
                 there = np.array([*(place[:2] + radius * out), place[2] + top - depth - float(points[:, 2].min())])
                 crowded += self.shapes.crowding(there, turned, boxes, passing=True)
             cost = 10 * crowded + 0.02 * abs(turned - m.HOME_RAD)
