@@ -146,6 +146,35 @@ def test_things_on_the_table_are_seen_where_the_camera_has_them() -> None:
     env.close()
 
 
+@pytest.mark.gl
+def test_the_suite_tells_what_is_seen_and_leaves_out_things_called_alike() -> None:
+    """Both bowls are `the black bowl`: a statement may name them, a place may not. What stands upright is narrow."""
+    env = environments.make("tabletop/spatial-bowl-beside-plate-v1", "native")
+    env.reset(seed=3)
+    facts = env.facts()
+    places = {thing.name: thing for thing in facts.things}
+    assert set(places) == {"the plate", "the milk carton", "the yellow cube"}
+    picture = env.render().astype(int)
+    cube, plate = (picture[places[name].y, places[name].x] for name in ("the yellow cube", "the plate"))
+    assert cube[0] > 2 * cube[2] and min(plate) > 150
+    assert places["the milk carton"].radius < places["the plate"].radius / 2
+    [held] = [statement for statement in facts.statements if "hold" in statement.question]
+    assert held.options.count("the black bowl") == 1 and held.answer == "nothing"
+    env.close()
+
+
+@pytest.mark.gl
+def test_a_thing_behind_the_hand_has_no_place() -> None:
+    env = environments.make("tabletop/object-can-basket-v1", "native")
+    env.reset(seed=3)
+    assert "the milk carton" in {thing.name for thing in env.facts().things}
+    for _ in range(45):
+        env.step(env.expert_action())
+    names = {thing.name for thing in env.facts().things}
+    env.close()
+    assert "the milk carton" not in names and "the bottle" in names
+
+
 def test_the_teleoperation_window_tells_no_places() -> None:
     robot: Any = environments.make("tabletop/pick-place-bowl-v1", "gui")
     robot.robot.reset(seed=3)

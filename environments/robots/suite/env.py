@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from environments.actions.spec import Action, TypedActions
+from environments.facts import Facts
 from environments.robots import motion
 from environments.robots.control import PandaArm
+from environments.robots.facts import scene_facts
 from environments.robots.object_skills import ObjectSkillAction, ObjectSkills
 from environments.robots.rendering import Quality
 from environments.robots.robot_env import RobotEnv
@@ -90,6 +92,10 @@ class SuiteEnv(RobotEnv):
     def called(self, name: str) -> str:
         """What the instruction calls an object or a place."""
         return label(name)
+
+    def facts(self) -> Facts:
+        """Where things are in the view from the front, and what the gripper does with them."""
+        return scene_facts(self)
 
     def _begin(self, episode: int, options: Mapping[str, Any]) -> None:
         self._unpack_world(self._start)
