@@ -72,6 +72,8 @@ def _sha256(file: Path, bounds: Bounds) -> str:
     found = hashlib.sha256()
     left = bounds.bytes
     try:
+        if file.exists() and not file.is_file():  # a pipe would never be at an end
+            raise VideoError(f"{file.name} is no file")
         with file.open("rb") as opened:
             while chunk := opened.read(_CHUNK):
                 left -= len(chunk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,12 +131,18 @@ def test_bounds_are_told_with_their_numbers(store: Store, tmp_path: Path) -> Non
             tutorials.add(store, MAZE, file, bounds=bounds)
     with pytest.raises(VideoError, match="cannot be read"):
         tutorials.add(store, MAZE, tmp_path / "nothing.mp4")
-    with pytest.raises(VideoError, match="cannot be read"):
+    with pytest.raises(VideoError, match="is no file"):
         tutorials.add(store, MAZE, tmp_path)
     with pytest.raises(UnknownTask, match="did you mean"):
         tutorials.add(store, "games/maz-v1", file)
     with pytest.raises(UnsupportedSpace, match="no 'native' space"):
         tutorials.add(store, MAZE, file, space="native")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(store: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mp4")
+    with pytest.raises(VideoError, match="is no file"):
+        tutorials.add(store, MAZE, tmp_path / "pipe.mp4")
 
 
 def test_a_film_without_pictures_is_refused(store: Store, tmp_path: Path) -> None:
