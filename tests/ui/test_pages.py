@@ -411,6 +411,11 @@ def test_text_of_models_is_never_executed(tab: Opener, ids: dict[str, str]) -> N
             assert it.page.locator("main img[src=x], main iframe, main script, main svg[onload]").count() == 0
             assert it.page.locator("a[href^='javascript:']").count() == 0
         assert "</script><script>window.hacked=2</script>" in it.page.locator(".box-step").inner_text()
+        card = it.page.locator(".card.lesson")
+        assert "</script><script>window.hacked=2</script>" in card.locator(".causes").inner_text()
+        assert card.locator(".thumb").count() == 2, "what is no picture in the row is left out"
+        assert card.locator(".thumb .blank").count() == 1
+        assert "the last frame again" in card.locator(".strip").inner_text()
 
 
 def test_hostile_addresses_are_only_text(tab: Opener) -> None:

@@ -112,7 +112,7 @@ export function thumbnail(evidence, jump, caption) {
   return link;
 }
 
-const FROM = { failure: "the attempt", tutorial: "the tutorial", other: "another game", blank: "nowhere: a blank picture" };
+const FROM = { failure: "the attempt", tutorial: "the tutorial", other: "another game", blank: "nothing to see" };
 
 /** One picture of the matched budget: where it comes from, and what was not as its label said. */
 function lessonPicture(item, jump) {
