@@ -273,7 +273,7 @@ class Queries:
         return clauses
 
     def _by_prefix(self, model: type[_Keyed], key: str) -> _Keyed:
-        noun = model.__tablename__
+        noun = model.__tablename__.replace("_", " ")
         with self.read() as session:
             exact = session.get(model, key)
             if exact is not None:

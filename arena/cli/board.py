@@ -80,12 +80,9 @@ def _notes(board: Leaderboard) -> Iterator[str]:
                 {name: count for name, count in row.outcomes.items() if name not in ("won", "lost", "horizon")}
             )
         yield f"left out, as no scores: {_listed(endings)}"
-    failures = Counter[str]()
-    for row in board.rows:
-        failures.update(row.failures)
-    retries = sum(row.retries for row in board.rows)
-    if retries or failures:
-        yield f"failures of machine and provider: {_listed(failures) or 'none left'}; tries beyond the first: {retries}"
+    if board.retries or board.failures:
+        told = _listed(Counter(board.failures)) or "none left"
+        yield f"failures of machine and provider: {told}; tries beyond the first: {board.retries}"
     labels = sorted({f"  {row.agent}*: {row.instrument}" for row in board.rows if row.instrument})
     if labels:
         yield "* an instrument, no contestant"
@@ -150,18 +147,21 @@ def _comparisons(found: list[Comparison], correction: str) -> Group:
 
 
 def _strengths(found: list[HeadToHead]) -> Iterator[Text]:
-    """Bradley-Terry of each space and condition; why there is none, or no interval, in its place."""
+    """Bradley-Terry of each space and condition; why there is none, once for all that share the reason."""
+    missing: dict[str, list[str]] = {}
     for made in found:
-        told = made.strengths.reason
-        if not told:
-            players = sorted(made.strengths.players.items(), key=lambda item: -item[1].estimate)
-            drawn = all(value.drawn for _, value in players)
-            shown = [
-                f"{name} {interval(v, signed=True, decimals=1) if drawn else f'{v.estimate:+.1f}'}"
-                for name, v in players
-            ]
-            told = ", ".join(shown) + ("" if drawn else f"; no intervals: {players[0][1].why}")
+        if made.strengths.reason:
+            missing.setdefault(made.strengths.reason, []).append(f"{made.space} {made.condition}")
+            continue
+        players = sorted(made.strengths.players.items(), key=lambda item: -item[1].estimate)
+        drawn = all(value.drawn for _, value in players)
+        shown = [
+            f"{name} {interval(v, signed=True, decimals=1) if drawn else f'{v.estimate:+.1f}'}" for name, v in players
+        ]
+        told = ", ".join(shown) + ("" if drawn else f"; no intervals: {players[0][1].why}")
         yield plain(f"Bradley-Terry, {made.space} {made.condition}, {made.strengths.duels} duels: {told}")
+    for reason, places in missing.items():
+        yield plain(f"no Bradley-Terry for {', '.join(places)}: {reason}")
 
 
 def _table(first: str, *heads: str) -> Table:

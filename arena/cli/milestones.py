@@ -111,9 +111,12 @@ def agree(
     with location(database, artifacts).open() as store:
         found = milestones.reviewed(store, known.id)
         versions = sorted({item.proposal.version for item in found})
-        if not versions or (version is not None and version not in versions):
-            there = f"there are {', '.join(map(str, versions))}" if versions else "none was proposed yet"
-            raise InvalidExperiment("arguments", [Problem("--version", version, f"no such version; {there}")])
+        if not versions:
+            told = "no milestones were proposed for it yet; `arena milestones extract` has a model do it"
+            raise InvalidExperiment("arguments", [Problem("TASK", known.id, told)])
+        if version is not None and version not in versions:
+            told = f"no such version; there are {', '.join(map(str, versions))}"
+            raise InvalidExperiment("arguments", [Problem("--version", version, told)])
         chosen = versions[-1] if version is None else version
         try:
             accepted = milestones.agree(store, known, chosen)

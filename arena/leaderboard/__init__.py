@@ -15,7 +15,7 @@ from arena.leaderboard.aggregate import Aggregate, HeadToHead, aggregates, head_
 from arena.leaderboard.cell import TUTORIAL, Cell, cells
 from arena.leaderboard.comparison import ALPHA, CORRECTION, FIRST, REFERENCES, Comparison, comparisons, differences
 from arena.leaderboard.normalisation import scales
-from arena.leaderboard.row import Row, rows
+from arena.leaderboard.row import Row, rows, tried_again
 from arena.statistics import Interval
 from storage.store import Store
 
@@ -55,6 +55,10 @@ class Leaderboard:
     """How the p of the comparisons are corrected."""
     planned: int
     done: int
+    retries: int = 0
+    """Tries beyond the first; an attempt that several conditions share counts once."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Failures of machine and provider, by outcome, counted likewise."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; decimals become strings, so that nothing is rounded."""
@@ -70,6 +74,7 @@ def leaderboard(store: Store, run_id: str) -> Leaderboard:
     found = cells(store, run.id)
     known = scales(found)
     made = rows(found, known)
+    retries, failures = tried_again(found)
     return Leaderboard(
         run_id=run.id,
         name=run.name,
@@ -80,6 +85,8 @@ def leaderboard(store: Store, run_id: str) -> Leaderboard:
         strengths=head_to_heads(found),
         planned=sum(row.planned for row in made),
         done=sum(row.done for row in made),
+        retries=retries,
+        failures=failures,
     )
 
 

@@ -108,7 +108,7 @@ def _row(cell: Cell, scale: Scale | None) -> Row:
     unknown = any(episode.summary.get("cost_unknown") for episode in played)
     score = mean_interval(scores) if scores else None
     gains = seed_differences(first_pairs(cell)) if cell.retried else []
-    failures = _failures(cell)
+    retries, failures = tried_again([cell])
     return Row(
         task=cell.task,
         space=cell.space,
@@ -126,7 +126,7 @@ def _row(cell: Cell, scale: Scale | None) -> Row:
         extreme=extreme(score.estimate, scale) if score else "",
         outcomes=dict(Counter(str(episode.outcome) for episode in cell.reported)),
         excluded=len(cell.reported) - len(cell.scored),
-        retries=sum(episode.try_no for episode in played),  # counted from 0
+        retries=retries,
         failures=failures,
         illegal=sum(int(episode.summary.get("illegal", 0)) for episode in played),
         unparsable=sum(int(episode.summary.get("unparsable", 0)) for episode in played),
@@ -146,13 +146,15 @@ def _normalised(score: Interval | None, scale: Scale | None) -> Interval | None:
     )
 
 
-def _failures(cell: Cell) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for episode in cell.played:
-        found += cell.failures.get(episode.identity, Counter())
+def tried_again(found: Sequence[Cell]) -> tuple[int, dict[str, int]]:
+    """Tries beyond the first of some cells, and their failures by outcome; what they share counts once."""
+    episodes = {episode.identity: (episode, cell) for cell in found for episode in cell.played}
+    failures: Counter[str] = Counter()
+    for episode, cell in episodes.values():
+        failures += cell.failures.get(episode.identity, Counter())
         if Outcome(str(episode.outcome)).rerun:
-            found[str(episode.outcome)] += 1
-    return dict(sorted(found.items()))
+            failures[str(episode.outcome)] += 1
+    return sum(episode.try_no for episode, _ in episodes.values()), dict(sorted(failures.items()))  # counted from 0
 
 
 def _success(cell: Cell) -> Interval:
