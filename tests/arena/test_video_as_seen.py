@@ -40,7 +40,7 @@ class BackOnce:
     def fingerprint(self) -> dict[str, Any]:
         return {}
 
-    def begin(self, task: Any, instruction: str) -> None:
+    def begin(self, task: Any, instruction: str, seed: int = 0) -> None:
         """Nothing is kept."""
 
     def watch(self, moment: Moment) -> Directive | None:

@@ -166,7 +166,8 @@ def test_telemetry_is_json_and_knows_no_object(env):
     env.reset(seed=1)
     env.step([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     telemetry = json.loads(json.dumps(env.telemetry()))
-    assert set(telemetry) == {"gripper_command", "gripper_width_m", "eef_pos_m", "eef_speed_m_s", "control_step"}
+    known = {"command", "gripper_command", "gripper_width_m", "eef_pos_m", "eef_speed_m_s", "control_step"}
+    assert set(telemetry) == known
     assert telemetry["gripper_command"] == 1.0 and 0 <= telemetry["gripper_width_m"] <= 0.0805
 
 
