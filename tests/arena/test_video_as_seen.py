@@ -34,6 +34,8 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> None:
 class BackOnce:
     """After step `at` the world goes back to step `to`, once."""
 
+    wants_subgoals = privileged = False
+
     def __init__(self, at: int, to: int) -> None:
         self.at, self.to = at, to
 
@@ -53,6 +55,12 @@ class BackOnce:
         """Nothing is kept."""
 
     def rolled_back(self, to: int) -> None:
+        """Nothing is kept."""
+
+    def repaired(self) -> None:
+        """Nothing is kept."""
+
+    def undone(self) -> None:
         """Nothing is kept."""
 
 
