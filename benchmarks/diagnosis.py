@@ -2,13 +2,14 @@
 
 The scripted policy that does not look again plays several tabletop tasks: clean, with every kind of fault at every
 severity, and with benign faults (N1). Each scenario is played alone and under every condition; nothing is rendered but
-the frames around a rollback. Four parts, all resumable (what is in the database is not played again):
+the frames around a rollback. Five parts, all resumable (what is in the database is not played again):
 
 1. *dynamic*: all conditions, net rescued with its interval, false alarms, broken clean episodes, static and dynamic
    figures by type of fault. Thresholds come from clean seeds that no scenario uses (`--calibration`, made if missing).
-2. *repeating*: the same faults come back after every rollback: what going back in time cannot mend.
-3. *curve*: judges of planted quality, net rescued against false alarms.
-4. *counterfactual*: interventions of `rules` played the other way.
+2. *deadline*: the faulted scenarios with a horizon of 1.5 times the longest clean episode, where a restart is too late.
+3. *repeating*: the same faults come back after every rollback: what going back in time cannot mend.
+4. *curve*: judges of planted quality, net rescued against false alarms.
+5. *counterfactual*: interventions of `rules` played the other way.
 
 It says at the end which promises hold, and exits with 1 if one does not.
 """
@@ -48,6 +49,8 @@ DETECTIONS = (1.0, 0.5)
 FALSE_ALARMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.75)
 """At each look, one a second. The published judges claim a fault in 6 to 76 % of the looks at a sound episode."""
 CALIBRATION_EPISODES = 80
+DEADLINE = 1.5
+"""Of the longest clean episode."""
 
 
 def faulted(tasks: Sequence[str]) -> Iterator[Scenario]:
@@ -59,6 +62,12 @@ def faulted(tasks: Sequence[str]) -> Iterator[Scenario]:
                 yield Scenario(task, FIRST_SEED + (column + 7 * turn) % 10, Fault(kind=kind, severity=severity))
             if (row + column) % 2 == 0:
                 yield Scenario(task, FIRST_SEED + column % 10, Fault(kind=kind, severity=0))
+
+
+def deadlines(file: Path, tasks: Sequence[str]) -> dict[str, int]:
+    """Horizons of the second part, by task."""
+    learned = conformal.Calibration.load(file).tasks
+    return {task: round(DEADLINE * learned[task].profile.total) for task in tasks}
 
 
 def scenes(tasks: Sequence[str], clean: int) -> list[Scenario]:
@@ -97,6 +106,7 @@ def played(
         run_id = run_dynamic(
             store, place, scenes, names, calibration=str(options.calibration), workers=options.workers, name=name,
             observer=bar,
+            **more,
         )  # fmt: skip
     return dynamic_table(store, run_id)
 
@@ -157,12 +167,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--db", default="diagnosis-benchmark.db", help="where everything is recorded")
     parser.add_argument("--calibration", type=Path, default=None, help="thresholds; beside the database if left out")
-    parser.add_argument("--small", action="store_true", help="two tasks, few clean seeds, a coarse curve")
+    parser.add_argument("--small", action="store_true", help="one task, few clean seeds, a coarse curve")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--forks", type=int, default=60, help="episodes whose interventions are played the other way")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
-    tasks, clean = (TASKS[:2], 6) if options.small else (TASKS, CLEAN_SEEDS)
+    tasks, clean = (TASKS[:1], 6) if options.small else (TASKS, CLEAN_SEEDS)
     alarms = FALSE_ALARMS[::3] if options.small else FALSE_ALARMS
     options.calibration = options.calibration or Path(options.db).with_suffix(".calibration.json")
     print(machine(), flush=True)
@@ -176,6 +186,12 @@ def main() -> None:
         show(table, "Dynamic")
         show_types(table)
         show_types(table, "rules-subgoals")
+        late = played(
+            store, place, [scene for scene in scenes(tasks, 0) if scene.fault and scene.fault.severity],
+            ["rules", "restart", "monitors-only", "oracle-everything"], "diagnosis-deadline", options,
+            horizons=deadlines(options.calibration, tasks),
+        )  # fmt: skip
+        show(late, f"Horizon of {DEADLINE:g} times the longest clean episode")
         back = played(
             store, place, repeating(tasks), ["rules", "restart", "oracle-everything"], "diagnosis-repeating", options
         )
@@ -190,7 +206,7 @@ def main() -> None:
     for promise, holds in kept.items():
         print(f"- {'holds' if holds else 'DOES NOT HOLD'}: {promise}")
     if options.json:
-        parts = {"dynamic": table, "repeating": back, "curve": curve}
+        parts = {"dynamic": table, "deadline": late, "repeating": back, "curve": curve}
         report = {name: part.to_json() for name, part in parts.items()}
         report |= {"machine": machine(), "counterfactuals": asdict(forks), "promises": kept}
         options.json.write_text(json.dumps(report, indent=1) + "\n")

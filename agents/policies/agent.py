@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from agents.agent import Agent, Briefing, Decision
@@ -52,6 +53,8 @@ class PolicyAgent(Agent):
         """What is left of the chunk."""
         self._chunk, self._position = -1, 0
         """Number of the chunk in the episode, and of the action that comes next in it."""
+        self._foreseen: list[list[float]] = []
+        """What the last chunk foresaw for the steps that it was not executed for."""
         self._because: str | None = "episode start"
         """Why the policy is to be reset before it is asked again, or None."""
 
@@ -117,7 +120,7 @@ class PolicyAgent(Agent):
         """Take up the recorded chunk where it was; no server is asked, no picture drawn."""
         rest = decision.notes.get("rest")
         if rest is not None:
-            self._queue = deque(rest)
+            self._queue, self._foreseen = deque(rest), list(decision.notes.get("foreseen") or [])
         elif self._queue:
             self._queue.popleft()
         self._chunk = int(decision.notes.get("chunk", self._chunk))
@@ -136,6 +139,7 @@ class PolicyAgent(Agent):
 
     def _forget(self, because: str) -> None:
         self._queue, self._position, self._because = deque(), 0, because
+        self._foreseen = []
 
     def _ask(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Fill the queue with a new chunk; returns what is to be noted."""
@@ -158,10 +162,20 @@ class PolicyAgent(Agent):
         except ProviderError:
             client.drop()
             raise
-        self._queue = deque(self.briefing.actions.parse(row.tolist()) for row in rows[:steps])
+        chunk: list[list[float]] = rows.tolist()
+        notes |= self._disagreement(chunk)
+        self._queue = deque(self.briefing.actions.parse(row) for row in chunk[:steps])
+        self._foreseen = chunk[steps:]
         self._chunk, self._position = self._chunk + 1, 0
-        notes |= {**answer.notes, "horizon": len(rows), "rest": list(self._queue)[1:]}
+        notes |= {**answer.notes, "horizon": len(rows), "rest": list(self._queue)[1:], "foreseen": self._foreseen}
         return notes | ({"clipped": clipped} if clipped else {})
+
+    def _disagreement(self, chunk: Sequence[Sequence[float]]) -> dict[str, float]:
+        """Mean distance per step between a new chunk and what the last one foresaw for the same steps, if it did."""
+        pairs = list(zip(self._foreseen, chunk, strict=False))
+        if not pairs:
+            return {}
+        return {"disagreement": round(sum(math.dist(before, now) for before, now in pairs) / len(pairs), 6)}
 
     def _steps(self, client: PolicyClient, answer: Answer) -> int:
         """How many steps of a chunk are executed."""

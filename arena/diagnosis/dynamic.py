@@ -138,9 +138,17 @@ def experiment(
     conditions: Mapping[str, Mapping[str, Any]],
     agent: str | Mapping[str, Any] = "scripted-policy",
     *,
-    max_steps: int | None = None,
+    horizons: Mapping[str, int] | None = None,
 ) -> Experiment:
-    """The experiment that plays every scenario under every condition."""
+    """The experiment that plays every scenario under every condition.
+
+    Args:
+        name: of the run.
+        scenes: what is played.
+        conditions: label -> what it asks of the supervisor (see `configs`).
+        agent: the policy, by name or with its options.
+        horizons: control steps by task; a task that is not named has its own.
+    """
     blocks = []
     ordered = sorted(scenes, key=lambda scene: (scene.task, scene.seed, scene.label))
     for (task, seed), group in groupby(ordered, key=lambda scene: (scene.task, scene.seed)):
@@ -156,10 +164,9 @@ def experiment(
                 }
                 for label, config in conditions.items()
             ]
-        blocks.append({"tasks": task, "seeds": [seed], "conditions": listed})
+        limits = {"limits": {"max_steps": horizons[task]}} if horizons and task in horizons else {}
+        blocks.append({"tasks": task, "seeds": [seed], "conditions": listed, **limits})
     shared: dict[str, Any] = {"spaces": "native", "agents": [agent], "video": "as-seen"}
-    if max_steps is not None:
-        shared["limits"] = {"max_steps": max_steps}
     return Experiment.model_validate({"name": name, "blocks": [{**shared, **block} for block in blocks]})
 
 
@@ -175,6 +182,7 @@ def run_dynamic(
     max_interventions: int = 3,
     horizon: str = "charged",
     rollback: str = "sim",
+    horizons: Mapping[str, int] | None = None,
     workers: int | None = None,
     name: str = "diagnosis",
     observer: Observer | None = None,
@@ -196,14 +204,16 @@ def run_dynamic(
         "rollback": rollback,
     }
     first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]
-    run_id = run.run(experiment(name, scenes, first, agent), store, location, workers=workers, observer=observer)
+    planned = experiment(name, scenes, first, agent, horizons=horizons)
+    run_id = run.run(planned, store, location, workers=workers, observer=observer)
     if "random-trigger" not in wanted:
         return run_id
     if "rules" not in first:
         raise ValueError("condition 'random-trigger' intervenes as often as 'rules' does: add 'rules'")
     played = rows_of(store, run_id)
     every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
-    return run.run(experiment(name, scenes, every, agent), store, location, workers=workers, observer=observer)
+    planned = experiment(name, scenes, every, agent, horizons=horizons)
+    return run.run(planned, store, location, workers=workers, observer=observer)
 
 
 def _usual_steps(played: Sequence[Row]) -> int:

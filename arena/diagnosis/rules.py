@@ -96,6 +96,7 @@ class RulesDiagnoser:
 
     def _said(self, case: Case, found: Finding) -> Diagnosis:
         alarm = case.alarm
+        onset = max(found.low, min(found.onset, found.high))
         acts = alarm.monitor == GripperLost.name or (self.calibrated and alarm.monitor != ChunkDisagreement.name)
         again = alarm.monitor in case.earlier
         target = self._target(case, found, again) if acts else None
@@ -108,7 +109,7 @@ class RulesDiagnoser:
             fault_type=found.fault_type,  # type: ignore[arg-type]  # checked by the schema
             severity=found.severity if acts else 1,
             stage=found.stage,
-            onset_step=found.onset,
+            onset_step=onset,
             onset_interval=[found.low, found.high],
             rollback_step=target,
             entity=found.entity,
@@ -262,9 +263,11 @@ def _late(case: Case) -> Finding:
             fault_type="L1", stage="transport", onset=(grasp + alarm.onset) // 2, low=reach, high=alarm.onset,
             entity="target", why="It has let go and the task is not done.", severity=3, confidence=0.75,
         )  # fmt: skip
+    # A hand that carries for too long may carry the wrong thing: what was grasped was chosen in the phase before.
+    low = _phase_start(case, alarm.onset - 1) if closed and alarm.onset > first else alarm.onset
     kind, why = _kept_from(case)
     return Finding(
-        fault_type=kind, stage="transport" if closed else "reach", onset=_within(case, alarm.onset), low=alarm.onset,
+        fault_type=kind, stage="transport" if closed else "reach", onset=_within(case, alarm.onset), low=low,
         high=case.step_now, entity="arm" if kind[0] == "C" else "object", why=why, severity=3, confidence=0.75,
     )  # fmt: skip
 
