@@ -55,6 +55,11 @@ def test_a_chunk_is_executed_for_replan_steps_and_cameras_are_drawn_once_in_it(w
         agent.close()
     assert [decision.notes["chunk"] for decision in decisions] == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5
     assert [decision.notes["position"] for decision in decisions] == [0, 1, 2, 3, 4] * 4
+    assert [i for i, decision in enumerate(decisions) if "disagreement" in decision.notes] == [5, 10, 15]
+    foreseen = np.array(decisions[0].notes["foreseen"])
+    now = np.array([decision.action for decision in decisions[5:10]])
+    apart = float(np.linalg.norm(foreseen - now, axis=1).mean())
+    assert decisions[5].notes["disagreement"] == pytest.approx(apart, abs=1e-5)
     assert len(server.seen) == 4
     assert world.rendered == [(camera, step) for step in (0, 5, 10, 15) for camera in ("agentview", "wrist")]
     expected = np.float32(rows(server.seen[1]["observation/state"])[:5])
