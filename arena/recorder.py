@@ -225,7 +225,8 @@ class Recorder:
                     kind=truth["kind"],
                     fault_class=truth["fault_class"],
                     fault_type=truth["fault_type"],
-                    onset_step=truth["onset_step"],
+                    # A fault that comes back has happened, even if its last onset was rolled back.
+                    onset_step=truth.get("first_onset_step", truth["onset_step"]),
                     params=self._attempt.spec["fault"],
                 )
             )

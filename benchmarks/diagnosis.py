@@ -1,4 +1,4 @@
-"""When does diagnosis help? `python benchmarks/diagnosis.py --db FILE [--small] [--workers N] [--json FILE]`.
+"""When does diagnosis help? `python benchmarks/diagnosis.py --db FILE [--small] [--parts P,...] [--json FILE]`.
 
 The scripted policy that does not look again plays several tabletop tasks: clean, with every kind of fault at every
 severity, and with benign faults (N1). Each scenario is played alone and under every condition; nothing is rendered but
@@ -6,10 +6,12 @@ the frames around a rollback. Five parts, all resumable (what is in the database
 
 1. *dynamic*: all conditions, net rescued with its interval, false alarms, broken clean episodes, static and dynamic
    figures by type of fault. Thresholds come from clean seeds that no scenario uses (`--calibration`, made if missing).
-2. *deadline*: the faulted scenarios with a horizon of 1.5 times the longest clean episode, where a restart is too late.
+2. *deadline*: half of the faulted scenarios with a horizon of 1.5 times the longest clean episode, where a restart is
+   too late; and `rules` with the engine's sub-goal predicates.
 3. *repeating*: the same faults come back after every rollback: what going back in time cannot mend.
-4. *curve*: judges of planted quality, net rescued against false alarms.
-5. *counterfactual*: interventions of `rules` played the other way.
+4. *curve*: judges of planted quality under that same horizon, net rescued against false alarms. Horizons of the common
+   benchmarks are tighter still: LIBERO-Spatial's is 1.14 times its longest demonstration.
+5. *counterfactual*: interventions of `rules` in the first part, played the other way.
 
 It says at the end which promises hold, and exits with 1 if one does not.
 """
@@ -42,30 +44,36 @@ TASKS = (
     "tabletop/goal-bowl-on-plate-v1",
     "tabletop/spatial-bowl-between-v1",
 )
-CLEAN_SEEDS = 24
+CLEAN_SEEDS = 20
 """Clean episodes of each task."""
 FIRST_SEED = 100
 DETECTIONS = (1.0, 0.5)
-FALSE_ALARMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.75)
+FALSE_ALARMS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.75)
 """At each look, one a second. The published judges claim a fault in 6 to 76 % of the looks at a sound episode."""
 CALIBRATION_EPISODES = 80
 DEADLINE = 1.5
 """Of the longest clean episode."""
 
 
-def faulted(tasks: Sequence[str]) -> Iterator[Scenario]:
-    """Every kind twice a task, so that kinds, severities and seeds are spread evenly; and benign twins."""
+def faulted(tasks: Sequence[str], turns: int = 2) -> Iterator[Scenario]:
+    """Every kind so often a task, so that kinds, severities and seeds are spread evenly."""
     for row, task in enumerate(tasks):
         for column, kind in enumerate(KINDS):
-            for turn in range(2):
+            for turn in range(turns):
                 severity = 1 + (row + column + turn) % 3
                 yield Scenario(task, FIRST_SEED + (column + 7 * turn) % 10, Fault(kind=kind, severity=severity))
+
+
+def benign(tasks: Sequence[str]) -> Iterator[Scenario]:
+    """Every second kind on every task, too weak to do harm (N1)."""
+    for row, task in enumerate(tasks):
+        for column, kind in enumerate(KINDS):
             if (row + column) % 2 == 0:
                 yield Scenario(task, FIRST_SEED + column % 10, Fault(kind=kind, severity=0))
 
 
 def deadlines(file: Path, tasks: Sequence[str]) -> dict[str, int]:
-    """Horizons of the second part, by task."""
+    """Horizons of the second and fourth part, by task."""
     learned = conformal.Calibration.load(file).tasks
     return {task: round(DEADLINE * learned[task].profile.total) for task in tasks}
 
@@ -73,7 +81,7 @@ def deadlines(file: Path, tasks: Sequence[str]) -> dict[str, int]:
 def scenes(tasks: Sequence[str], clean: int) -> list[Scenario]:
     """All scenarios of the first part."""
     sound = [Scenario(task, FIRST_SEED + seed) for task in tasks for seed in range(clean)]
-    return [*sound, *faulted(tasks)]
+    return [*sound, *faulted(tasks), *benign(tasks)]
 
 
 def repeating(tasks: Sequence[str]) -> list[Scenario]:
@@ -85,30 +93,10 @@ def repeating(tasks: Sequence[str]) -> list[Scenario]:
 
 
 def curve_scenes(tasks: Sequence[str], clean: int) -> list[Scenario]:
-    """A fifth of the faulted ones, and as many clean ones: half the episodes are sound."""
-    harmed = [scene for scene in faulted(tasks) if scene.fault is not None and scene.fault.severity][::5]
+    """A quarter of the faulted ones, and as many clean ones: half the episodes are sound."""
+    harmed = list(faulted(tasks, turns=1))[:: 3 if len(tasks) == 1 else 2]
     sound = [Scenario(task, FIRST_SEED + seed) for seed in range(clean) for task in tasks]
     return [*harmed, *sound[: len(harmed)]]
-
-
-def played(
-    store: Store,
-    place: Location,
-    scenes: Sequence[Scenario],
-    names: Sequence[str],
-    name: str,
-    options: Any,
-    **more: Any,
-) -> Table:
-    """Run one part and read its table."""
-    console = Console(stderr=True)
-    with ProgressBar(console) as bar:
-        run_id = run_dynamic(
-            store, place, scenes, names, calibration=str(options.calibration), workers=options.workers, name=name,
-            observer=bar,
-            **more,
-        )  # fmt: skip
-    return dynamic_table(store, run_id)
 
 
 def show(table: Table, title: str) -> None:
@@ -148,67 +136,124 @@ def show_types(table: Table, condition: str = "rules") -> None:
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
-def promises(table: Table, forks: counterfactual.Tally, curve: Table) -> dict[str, bool]:
-    """What the benchmark is there to show, and whether it does."""
-    rules, chance, oracle = (table.line(name) for name in ("rules", "random-trigger", "oracle-everything"))
-    planted = [line for line in curve.lines if line.condition.startswith("planted")]
-    return {
-        "rules: net rescued > 0, and its interval excludes 0": rules.net_low > 0,
-        "rules: broken <= 2 % of the clean episodes": (rules.broken_clean or 0) <= 0.02,
-        "rules: false alarms in <= 5 % of the clean episodes": (rules.false_alarm_rate or 0) <= 0.05,
-        "rules beats the random trigger at an equal rate": rules.net > chance.net,
-        "the oracle that knows everything is the ceiling": oracle.net >= max(rules.net, chance.net),
-        "counterfactual replays equal the record until the fork": forks.exact == forks.forks,
-        "some planted judge is worse than nothing": any(line.net_high < 0 for line in planted),
-    }
+def promises(table: Table | None, curve: Table | None, forks: counterfactual.Tally | None) -> dict[str, bool]:
+    """What the benchmark is there to show, as far as it was played, and whether it does."""
+    kept: dict[str, bool] = {}
+    if table is not None:
+        rules, chance, oracle = (table.line(name) for name in ("rules", "random-trigger", "oracle-everything"))
+        kept |= {
+            "rules: net rescued > 0, and its interval excludes 0": rules.net_low > 0,
+            "rules: broken <= 2 % of the clean episodes": (rules.broken_clean or 0) <= 0.02,
+            "rules: false alarms in <= 5 % of the clean episodes": (rules.false_alarm_rate or 0) <= 0.05,
+            "rules beats the random trigger at an equal rate": rules.net > chance.net,
+            "the oracle that knows everything is the ceiling": oracle.net >= max(rules.net, chance.net),
+        }
+    if curve is not None:
+        planted = [line for line in curve.lines if line.condition.startswith("planted")]
+        kept["some planted judge is worse than nothing: its interval lies below 0"] = any(
+            line.net_high < 0 for line in planted
+        )
+    if forks is not None:
+        kept["counterfactual replays equal the record until the fork"] = forks.exact == forks.forks
+    return kept
 
 
-def main() -> None:
+PARTS = ("dynamic", "deadline", "repeating", "curve", "counterfactual")
+
+
+class Benchmark:
+    """The parts, each of which shows its table as soon as it has been played."""
+
+    def __init__(self, store: Store, place: Location, tasks: Sequence[str], clean: int, options: Any) -> None:
+        self._store, self._place, self._tasks, self._clean, self._options = store, place, tasks, clean, options
+        self._late = deadlines(options.calibration, tasks)
+
+    def dynamic(self) -> Table:
+        """All conditions on all scenarios."""
+        table = self._played(scenes(self._tasks, self._clean), CONDITIONS, "diagnosis")
+        show(table, "Dynamic")
+        show_types(table)
+        return table
+
+    def deadline(self) -> Table:
+        """Faulted scenarios, little time."""
+        names = ["rules", "rules-subgoals", "restart", "monitors-only", "oracle-everything"]
+        table = self._played(list(faulted(self._tasks, turns=1)), names, "diagnosis-deadline", horizons=self._late)
+        show(table, f"Horizon of {DEADLINE:g} times the longest clean episode")
+        show_types(table, "rules-subgoals")
+        return table
+
+    def repeating(self) -> Table:
+        """Faults that come back."""
+        table = self._played(repeating(self._tasks), ["rules", "restart", "oracle-everything"], "diagnosis-repeating")
+        show(table, "Faults that come back")
+        return table
+
+    def curve(self) -> Table:
+        """Judges of planted quality."""
+        alarms = FALSE_ALARMS[::3] if self._options.small else FALSE_ALARMS
+        names = [f"planted:{detection:g}:{alarm:g}" for detection in DETECTIONS for alarm in alarms]
+        table = self._played(curve_scenes(self._tasks, self._clean), names, "diagnosis-curve", horizons=self._late)
+        show(table, "Judges of planted quality (planted:detection:false alarms at each look)")
+        return table
+
+    def counterfactual(self, table: Table) -> counterfactual.Tally:
+        """Interventions of `rules`, the other way."""
+        limit = self._options.forks
+        asked = counterfactual.of_run(self._store, table.run_id, conditions=["rules"], limit=limit)
+        forks = counterfactual.tally(list(asked))
+        print(f"\nCounterfactuals: {asdict(forks)}", flush=True)
+        return forks
+
+    def _played(self, scenes: Sequence[Scenario], names: Sequence[str], name: str, **more: Any) -> Table:
+        options = self._options
+        with ProgressBar(Console(stderr=True)) as bar:
+            run_id = run_dynamic(
+                self._store, self._place, scenes, names, calibration=str(options.calibration),
+                workers=options.workers, name=name, observer=bar, **more,
+            )  # fmt: skip
+        return dynamic_table(self._store, run_id)
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--db", default="diagnosis-benchmark.db", help="where everything is recorded")
     parser.add_argument("--calibration", type=Path, default=None, help="thresholds; beside the database if left out")
     parser.add_argument("--small", action="store_true", help="one task, few clean seeds, a coarse curve")
+    parser.add_argument("--parts", default=",".join(PARTS), help="with commas; `counterfactual` needs `dynamic`")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--forks", type=int, default=60, help="episodes whose interventions are played the other way")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
-    tasks, clean = (TASKS[:1], 6) if options.small else (TASKS, CLEAN_SEEDS)
-    alarms = FALSE_ALARMS[::3] if options.small else FALSE_ALARMS
+    options.parts = options.parts.split(",")
+    if unknown := [part for part in options.parts if part not in PARTS]:
+        parser.error(f"--parts: {', '.join(unknown)}: there are {', '.join(PARTS)}")
+    if "counterfactual" in options.parts and "dynamic" not in options.parts:
+        parser.error("--parts: `counterfactual` looks at the interventions of `dynamic`")
     options.calibration = options.calibration or Path(options.db).with_suffix(".calibration.json")
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    tasks, clean = (TASKS[:1], 6) if options.small else (TASKS, CLEAN_SEEDS)
     print(machine(), flush=True)
     if not options.calibration.exists():
         found = conformal.calibrate(tasks, episodes=CALIBRATION_EPISODES)
         found.save(options.calibration)
     place = Location.of(options.db)
     with place.open() as store:
-        names = [*CONDITIONS, "rules-subgoals"]
-        table = played(store, place, scenes(tasks, clean), names, "diagnosis", options)
-        show(table, "Dynamic")
-        show_types(table)
-        show_types(table, "rules-subgoals")
-        late = played(
-            store, place, [scene for scene in scenes(tasks, 0) if scene.fault and scene.fault.severity],
-            ["rules", "restart", "monitors-only", "oracle-everything"], "diagnosis-deadline", options,
-            horizons=deadlines(options.calibration, tasks),
-        )  # fmt: skip
-        show(late, f"Horizon of {DEADLINE:g} times the longest clean episode")
-        back = played(
-            store, place, repeating(tasks), ["rules", "restart", "oracle-everything"], "diagnosis-repeating", options
-        )
-        show(back, "Faults that come back")
-        planted = [f"planted:{detection:g}:{alarm:g}" for detection in DETECTIONS for alarm in alarms]
-        curve = played(store, place, curve_scenes(tasks, clean), planted, "diagnosis-curve", options)
-        show(curve, "Judges of planted quality (planted:detection:false alarms at each look)")
-        asked = counterfactual.of_run(store, table.run_id, conditions=["rules"], limit=options.forks)
-        forks = counterfactual.tally(list(asked))
-    print(f"\nCounterfactuals: {asdict(forks)}\n")
-    kept = promises(table, forks, curve)
+        benchmark = Benchmark(store, place, tasks, clean, options)
+        tables = {part: getattr(benchmark, part)() for part in options.parts if part != "counterfactual"}
+        forks = benchmark.counterfactual(tables["dynamic"]) if "counterfactual" in options.parts else None
+    kept = promises(tables.get("dynamic"), tables.get("curve"), forks)
+    print()
     for promise, holds in kept.items():
         print(f"- {'holds' if holds else 'DOES NOT HOLD'}: {promise}")
     if options.json:
-        parts = {"dynamic": table, "deadline": late, "repeating": back, "curve": curve}
-        report = {name: part.to_json() for name, part in parts.items()}
-        report |= {"machine": machine(), "counterfactuals": asdict(forks), "promises": kept}
+        report = {name: part.to_json() for name, part in tables.items()}
+        report |= {"machine": machine(), "promises": kept} | ({"counterfactuals": asdict(forks)} if forks else {})
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     sys.exit(0 if all(kept.values()) else 1)
 

@@ -329,8 +329,9 @@ class RobotEnv(ArenaEnv):
         """Privileged: the injected fault, or None without one.
 
         Keys: `kind`, `fault_class`, `fault_type`, `severity`, `stage`, `onset_step` (control step of the
-        episode, from 0, or None before it), `active` (whether it acts on the next step) and `entity` (the object that
-        it is about, from its onset on). Where several were injected, the first; `also` lists the others.
+        episode, from 0, or None before it), `first_onset_step` (the same, but a rollback does not undo it), `active`
+        (whether it acts on the next step) and `entity` (the object that it is about, from its onset on). Where several
+        were injected, the first; `also` lists the others.
         """
         truths = self._injector.truths()
         if not truths:

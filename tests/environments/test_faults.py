@@ -133,6 +133,26 @@ def other() -> Iterator[RobotEnv]:
     made.close()
 
 
+def test_a_fault_that_comes_back_has_happened_even_if_its_onset_is_rolled_back(env: RobotEnv) -> None:
+    """Or else an episode that ends before it comes again would count as one without a fault."""
+    env.reset(seed=1, options={"fault": Fault(kind="stuck", severity=2, repeat=True)})
+    policy, before = policy_of(env), env.snapshot()
+    policy.reset()
+    truth = env.fault_truth()
+    assert truth is not None and truth["first_onset_step"] is None
+    while truth["onset_step"] is None:
+        env.step(policy.act())
+        truth = env.fault_truth()
+        assert truth is not None
+    onset = truth["onset_step"]
+    env.restore(before)
+    truth = env.fault_truth()
+    assert truth is not None
+    assert (truth["onset_step"], truth["first_onset_step"]) == (None, onset)
+    env.reset(seed=1, options={"fault": Fault(kind="stuck", severity=2, repeat=True)})
+    assert (env.fault_truth() or {})["first_onset_step"] is None, "another episode"
+
+
 def test_several_faults_act_in_one_episode_and_each_tells_its_truth(env: RobotEnv) -> None:
     until_onset(env, [{"kind": "proprio-bias", "severity": 0}, {"kind": "stuck", "severity": 0}], more=40)
     truth = env.fault_truth()

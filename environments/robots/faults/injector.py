@@ -21,6 +21,8 @@ class Injector:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._running: list[Running] = []
+        self._first: dict[Fault, int] = {}
+        """Fault -> its first onset in this episode, which no rollback undoes."""
         self._history: list[list[float]] = []
         self._step = 0
         self._percept: Percept | None = None
@@ -34,7 +36,7 @@ class Injector:
 
     def arm(self, faults: Sequence[Fault], seed: int) -> None:
         """Begin with these faults, or with none, in the episode of that seed."""
-        self._running = []
+        self._running, self._first = [], {}
         for fault in faults:
             run = Running(fault, seed, 0)
             low, high = (1, 3) if fault.stage in _SHORT else (3, 7)
@@ -90,13 +92,18 @@ class Injector:
             run.count = run.count + 1 if stage == run.fault.stage else 0
             if run.count >= run.threshold:
                 run.onset, run.left = step, run.fault.duration_steps
+                self._first.setdefault(run.fault, step)
                 effects.begin(run, self._scene)
                 self._percept = None
 
     # -- the truth, and snapshots --------------------------------------------------------------------------------------
 
     def truths(self) -> list[dict[str, Any]]:
-        """Privileged: of each fault what it is and how far it has come; `onset_step` is None until it has happened."""
+        """Privileged: of each fault what it is and how far it has come.
+
+        `onset_step` is of the present timeline, None until it has happened there; `first_onset_step` of whatever was
+        played: of a fault that comes back it stays when its onset is rolled back.
+        """
         return [
             {
                 "kind": run.fault.kind,
@@ -105,6 +112,7 @@ class Injector:
                 "severity": run.fault.severity,
                 "stage": run.fault.stage,
                 "onset_step": run.onset,
+                "first_onset_step": self._first.get(run.fault, run.onset),
                 "active": run.active,
                 "entity": run.memory.get("thing"),
             }
@@ -125,6 +133,8 @@ class Injector:
             same_episode: whether the snapshot is of the episode that this injector is in.
         """
         self._percept = None
+        if not same_episode:
+            self._first = {}
         happened = {run.fault: run.onset for run in self._running if same_episode and not run.fault.repeat}
         if state is None:
             # Injected after this snapshot was taken: an injection is not undone by going back either.
