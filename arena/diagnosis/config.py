@@ -21,8 +21,10 @@ from arena.diagnosis.baselines import (
 )
 from arena.diagnosis.conformal import Calibration, calibrated_monitors
 from arena.diagnosis.diagnoser import Diagnoser
+from arena.diagnosis.human import HumanDiagnoser, PersonStops
 from arena.diagnosis.monitors import Monitor
 from arena.diagnosis.rules import MARGIN_STEPS, RulesDiagnoser
+from arena.diagnosis.schema import Diagnosis
 from arena.diagnosis.supervisor import DiagnosingSupervisor, MonitorsOf
 from arena.diagnosis.vlm import VlmDiagnoser
 from arena.models import ModelOptions
@@ -30,7 +32,7 @@ from arena.supervision import RollbackKind
 
 DiagnoserName = Literal[
     "none", "rules", "vlm", "monitors-only", "restart", "random-trigger", "oracle-detection", "oracle-everything",
-    "planted",
+    "planted", "human",
 ]  # fmt: skip
 INSTRUMENTS = frozenset({"random-trigger", "oracle-detection", "oracle-everything", "planted"})
 """Diagnosers that are no contestants: they go by chance, or by the truth."""
@@ -38,7 +40,7 @@ _PRIVILEGED = frozenset({"oracle-detection", "oracle-everything", "planted"})
 
 
 def _rate(**options: Any) -> Any:
-    """A field of the instruments, which is not said where it is not given."""
+    """A field of one diagnoser, which is not said where it is not given."""
     return Field(exclude_if=lambda value: value is None, **options)
 
 
@@ -81,6 +83,8 @@ class DiagnosisConfig(BaseModel):
     """For `planted`: probability of a claim at each look while nothing is."""
     every: Annotated[int | None, _rate(ge=1, le=1000)] = None
     """For `planted`: steps between two looks."""
+    opinion: Annotated[Diagnosis | None, _rate()] = None
+    """For `human`: what a person said of the same episode left alone; `step_now` is where they stopped it."""
     model: ModelOptions | None = None
     """For `vlm`: the model, by name or with its options."""
 
@@ -108,7 +112,9 @@ class DiagnosisConfig(BaseModel):
         return self
 
 
-_NEEDS = {"random-trigger": ("rate", "spread_steps"), "planted": ("detection", "false_alarm", "every")}
+_NEEDS = {
+    "random-trigger": ("rate", "spread_steps"), "planted": ("detection", "false_alarm", "every"), "human": ("opinion",),
+}  # fmt: skip
 
 
 def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
@@ -140,6 +146,8 @@ def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
 def _diagnoser(config: DiagnosisConfig) -> Diagnoser:
     if config.model is not None:
         return VlmDiagnoser(ModelGateway(config.model), config.model)
+    if config.opinion is not None:
+        return HumanDiagnoser(config.opinion)
     if config.diagnoser == "planted":
         return PlantedDiagnoser(config.detection or 0.0, config.false_alarm or 0.0)
     plain: dict[str, Callable[[], Diagnoser]] = {
@@ -157,6 +165,8 @@ def _monitors(config: DiagnosisConfig, found: Calibration | None) -> Sequence[Mo
     """What raises its alarms; None for the monitors that need no calibration."""
     if config.diagnoser == "random-trigger":
         return (RandomTrigger(config.rate or 0.0, config.spread_steps or 1),)
+    if config.opinion is not None:
+        return (PersonStops(config.opinion.step_now),)
     if config.diagnoser == "planted":
         return (Periodic(config.every or 1),)
     if config.diagnoser in _PRIVILEGED:

@@ -16,6 +16,7 @@ import agents
 import environments
 from agents.agent import Agent, Briefing, Decision
 from arena.diagnosis.dynamic_table import SEPARATOR
+from arena.diagnosis.human import is_review
 from arena.errors import ArenaError
 from arena.experiment import AgentEntry
 from arena.identity import derived_seed
@@ -101,7 +102,8 @@ def counterfactuals(store: Store, episode: Episode, options: Mapping[str, Any]) 
 
 def _suppressed(diagnosis: Diagnosis) -> bool:
     """A fault that was named with a way back, and left alone: not sure enough, or the budget was used up."""
-    return diagnosis.verdict == "fault" and diagnosis.body.get("rollback_step") is not None
+    named = diagnosis.verdict == "fault" and diagnosis.body.get("rollback_step") is not None
+    return named and not is_review(diagnosis)
 
 
 class _Replay:

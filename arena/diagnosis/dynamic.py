@@ -13,8 +13,9 @@ from itertools import groupby
 from typing import Any
 
 from arena import run
+from arena.diagnosis import opinions
 from arena.diagnosis.dynamic_table import ALONE, SEPARATOR, Row, rows_of, rule_rate
-from arena.experiment import Experiment
+from arena.experiment import EVERY_STEP, Experiment, Video
 from arena.location import Location
 from arena.run import Observer
 from environments.robots.faults import KINDS, Fault
@@ -23,7 +24,7 @@ from storage.store import Store
 CONDITIONS = (
     "none", "random-trigger", "restart", "monitors-only", "oracle-detection", "oracle-everything", "rules",
 )  # fmt: skip
-"""Of a run without a model; `rules-subgoals` and `vlm` can be added."""
+"""Of a run without a model and without people; `rules-subgoals`, `vlm` and `human` can be added."""
 CLEAN = "clean"
 
 
@@ -76,17 +77,19 @@ def configs(
     horizon: str = "charged",
     rollback: str = "sim",
     random: tuple[float, int] | None = None,
+    opinion: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """What each named condition asks of the supervisor, as an experiment file would say it.
 
     Args:
-        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, or `planted:DETECTION:FALSE_ALARM`.
+        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, `human`, `human:NAME`, or `planted:DETECTION:FALSE_ALARM`.
         calibration: file of the monitors' limits.
         model: for `vlm`.
         max_interventions: in an episode.
         horizon: `charged` counts what was undone.
         rollback: `sim` or `physical`.
         random: rate and spread of the random trigger; without them it is left out.
+        opinion: what a person said of the one scenario that is configured; without it `human` is left out.
 
     Raises:
         ValueError: for an unknown name, or `vlm` without a model.
@@ -114,13 +117,16 @@ def configs(
         elif name == "random-trigger":
             if random is not None:
                 found[name] = {"diagnoser": name, "rate": random[0], "spread_steps": random[1], **shared}
+        elif opinions.is_human(name):
+            if opinion is not None:
+                found[name] = {"diagnoser": opinions.HUMAN, "opinion": opinion, **shared}
         elif name.startswith("planted:"):
             _, detection, false_alarm = name.split(":")
             rates = {"detection": float(detection), "false_alarm": float(false_alarm), "every": PLANTED_EVERY}
             bounds = {"max_diagnoses": 100, "max_interventions": PLANTED_INTERVENTIONS}
             found[name] = {"diagnoser": "planted", **rates, **shared, **bounds}
         else:
-            known = ", ".join((*CONDITIONS, "rules-subgoals", "vlm", "planted:D:F"))
+            known = ", ".join((*CONDITIONS, "rules-subgoals", "vlm", "human", "human:NAME", "planted:D:F"))
             raise ValueError(f"unknown condition {name!r}; there are {known}")
     return found
 
@@ -139,6 +145,8 @@ def experiment(
     agent: str | Mapping[str, Any] = "scripted-policy",
     *,
     horizons: Mapping[str, int] | None = None,
+    own: Mapping[Scenario, Mapping[str, Mapping[str, Any]]] | None = None,
+    filmed: bool = False,
 ) -> Experiment:
     """The experiment that plays every scenario under every condition.
 
@@ -148,26 +156,32 @@ def experiment(
         conditions: label -> what it asks of the supervisor (see `configs`).
         agent: the policy, by name or with its options.
         horizons: control steps by task; a task that is not named has its own.
+        own: conditions of single scenarios beside those of all.
+        filmed: draw every step of the episodes that are left alone, so that people can watch them.
     """
     blocks = []
     ordered = sorted(scenes, key=lambda scene: (scene.task, scene.seed, scene.label))
     for (task, seed), group in groupby(ordered, key=lambda scene: (scene.task, scene.seed)):
-        listed = []
+        listed: dict[Video, list[dict[str, Any]]] = {EVERY_STEP: [], "as-seen": []}
         for scene in group:
-            fault = {} if scene.fault is None else {"fault": scene.fault.model_dump(mode="json")}
-            listed += [
-                {
-                    "name": "diagnose-and-rollback",
-                    "label": f"{label}{SEPARATOR}{scene.label}",
-                    "diagnosis": dict(config),
-                    **fault,
-                }
-                for label, config in conditions.items()
-            ]
+            for label, config in {**conditions, **(own or {}).get(scene, {})}.items():
+                video: Video = EVERY_STEP if filmed and label == ALONE else "as-seen"
+                listed[video].append(_condition(scene, label, config))
         limits = {"limits": {"max_steps": horizons[task]}} if horizons and task in horizons else {}
-        blocks.append({"tasks": task, "seeds": [seed], "conditions": listed, **limits})
-    shared: dict[str, Any] = {"spaces": "native", "agents": [agent], "video": "as-seen"}
+        blocks += [
+            {"tasks": task, "seeds": [seed], "conditions": found, "video": video, **limits}
+            for video, found in listed.items()
+            if found
+        ]
+    shared: dict[str, Any] = {"spaces": "native", "agents": [agent]}
     return Experiment.model_validate({"name": name, "blocks": [{**shared, **block} for block in blocks]})
+
+
+def _condition(scene: Scenario, label: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """One condition of one scenario, as an experiment file would say it."""
+    fault = {} if scene.fault is None else {"fault": scene.fault.model_dump(mode="json")}
+    labelled = {"name": "diagnose-and-rollback", "label": f"{label}{SEPARATOR}{scene.label}"}
+    return {**labelled, "diagnosis": dict(config), **fault}
 
 
 def run_dynamic(
@@ -189,8 +203,9 @@ def run_dynamic(
 ) -> str:
     """Play every scenario under every condition; returns the run's id.
 
-    The random trigger needs to know how often `rules` intervenes, so everything else is played first. What is done
-    already is not repeated.
+    The random trigger needs to know how often `rules` intervenes, and people must have seen the episodes that are left
+    alone: so everything else is played first, and filmed for them if `human` is among the names. Scenarios that nobody
+    has looked at yet have no episode under it. What is done already is not repeated.
 
     Raises:
         ValueError: for a random trigger without `rules` to match, or what `configs` refuses.
@@ -203,17 +218,39 @@ def run_dynamic(
         "horizon": horizon,
         "rollback": rollback,
     }
+    people = [one for one in wanted if opinions.is_human(one)]
     first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]
-    planned = experiment(name, scenes, first, agent, horizons=horizons)
-    run_id = run.run(planned, store, location, workers=workers, observer=observer)
-    if "random-trigger" not in wanted:
-        return run_id
-    if "rules" not in first:
+    if "random-trigger" in wanted and "rules" not in first:
         raise ValueError("condition 'random-trigger' intervenes as often as 'rules' does: add 'rules'")
-    played = rows_of(store, run_id)
-    every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
-    planned = experiment(name, scenes, every, agent, horizons=horizons)
+    asked: dict[str, Any] = {"horizons": horizons, "filmed": bool(people)}
+    planned = experiment(name, scenes, first, agent, **asked)
+    run_id = run.run(planned, store, location, workers=workers, observer=observer)
+    own = _of_people(store, run_id, scenes, people, told)
+    every = first
+    if "random-trigger" in wanted:
+        played = rows_of(store, run_id)
+        every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
+    if every == first and not own:
+        return run_id
+    planned = experiment(name, scenes, every, agent, own=own, **asked)
     return run.run(planned, store, location, workers=workers, observer=observer)
+
+
+def _of_people(
+    store: Store, run_id: str, scenes: Sequence[Scenario], people: Sequence[str], told: Mapping[str, Any]
+) -> dict[Scenario, dict[str, dict[str, Any]]]:
+    """By scenario, the conditions of people who have looked at its recording."""
+    if not people:
+        return {}
+    watched = opinions.recordings(store, run_id)
+    found: dict[Scenario, dict[str, dict[str, Any]]] = {}
+    for name in people:
+        said = opinions.by_scene(watched, name)
+        for scene in scenes:
+            opinion = said.get((scene.task, scene.seed, scene.label))
+            if opinion is not None:
+                found.setdefault(scene, {}).update(configs([name], opinion=opinion.to_json(), **told))
+    return found
 
 
 def _usual_steps(played: Sequence[Row]) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from arena.diagnosis import metrics
+from arena.diagnosis.human import is_review
 from arena.diagnosis.metrics import Supervised
 from arena.identity import digest
 from arena.statistics import mcnemar
@@ -122,7 +123,7 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
         success=bool(episode.success),
         steps=episode.n_steps,
         fault=faults[0] if faults else None,
-        diagnoses=tuple(store.diagnoses(episode.id)),
+        diagnoses=tuple(said for said in store.diagnoses(episode.id) if not is_review(said)),
         interventions=sum(fork.kind != UNDO for fork in forks),
         undone=sum(fork.kind == UNDO for fork in forks),
         added=undone + by_arm,
