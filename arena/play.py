@@ -196,22 +196,31 @@ class Play:
         try:
             decision, world_ms = self._clock.think(self._seen())
         except ProviderError as error:
-            self._recorder.failed_calls(error.calls, self._time.index)
-            outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
-            return Ending(outcome, f"{type(error).__name__}: {error}")
+            return self._unanswered(error)
         thought = time.perf_counter()
         self._recorder.looked(self._env, self._observation)
         step, ended = self._carry_out(decision, world_ms)
         step.think_s, step.env_s = thought - started, time.perf_counter() - thought
         self._budget.spend(decision, step, step.think_s + step.env_s)
         self._recorder.see(self._env, self._observation, step.index)
-        directive = self._supervisor.watch(self._moment(step)) if self._supervisor and ended is None else None
+        directive = None
+        if self._supervisor and ended is None:
+            try:
+                directive = self._supervisor.watch(self._moment(step))
+            except ProviderError as error:  # the step was played, the question about it has no answer
+                ended = self._unanswered(error)
         fork = self._intervene(directive) if directive is not None and directive.acts else None
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
         self._see_fork(fork)
         return ended
+
+    def _unanswered(self, error: ProviderError) -> Ending:
+        """The end of an episode whose player's or diagnoser's side failed; its calls are kept."""
+        self._recorder.failed_calls(error.calls, self._time.index)
+        outcome = Outcome.LIMIT if isinstance(error, BudgetExceeded) else Outcome.PROVIDER_ERROR
+        return Ending(outcome, f"{type(error).__name__}: {error}")
 
     def _arm_step(self) -> Ending | None:
         """One step of the arm on its way back or of a repair: recorded and counted like any other; nobody is asked."""

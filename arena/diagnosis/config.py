@@ -22,6 +22,7 @@ from arena.diagnosis.baselines import (
 from arena.diagnosis.conformal import Calibration, calibrated_monitors
 from arena.diagnosis.diagnoser import Diagnoser
 from arena.diagnosis.human import HumanDiagnoser, PersonStops
+from arena.diagnosis.insistent import InsistentVlm
 from arena.diagnosis.monitors import Monitor
 from arena.diagnosis.rules import MARGIN_STEPS, RulesDiagnoser
 from arena.diagnosis.schema import Diagnosis
@@ -87,6 +88,9 @@ class DiagnosisConfig(BaseModel):
     """For `human`: what a person said of the same episode left alone; `step_now` is where they stopped it."""
     model: ModelOptions | None = None
     """For `vlm`: the model, by name or with its options."""
+    unanswered: Annotated[Literal["abstain", "stop"], Field(exclude_if=lambda value: value == "abstain")] = "abstain"
+    """For `vlm`, where its provider fails: go on as if it had abstained, or `stop`: the episode ends without a score and
+    is played again at the next start."""
 
     @model_validator(mode="before")
     @classmethod
@@ -145,7 +149,8 @@ def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
 
 def _diagnoser(config: DiagnosisConfig) -> Diagnoser:
     if config.model is not None:
-        return VlmDiagnoser(ModelGateway(config.model), config.model)
+        ask = InsistentVlm if config.unanswered == "stop" else VlmDiagnoser
+        return ask(ModelGateway(config.model), config.model)
     if config.opinion is not None:
         return HumanDiagnoser(config.opinion)
     if config.diagnoser == "planted":
