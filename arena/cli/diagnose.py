@@ -65,7 +65,7 @@ def run_tasks(
     severities: Annotated[str, typer.Option("--severities", help="0 (benign) to 3, with commas.")] = "0,2",
     repeat: Annotated[bool, typer.Option("--repeat", help="Faults come back when they are rolled back from.")] = False,
     conditions: Annotated[
-        str, typer.Option("--conditions", help="With commas; `rules-subgoals` and `vlm` can be added.")
+        str, typer.Option("--conditions", help="With commas; also `rules-subgoals`, `vlm`, `vlm-stages` (looks, too).")
     ] = ",".join(CONDITIONS),
     agent: Agent = "scripted-policy",
     calibration: Annotated[
@@ -91,7 +91,7 @@ def run_tasks(
     """Run the dynamic track: every scenario alone and under every condition; continue after any interruption."""
     place = location(database, artifacts)
     names = _listed(conditions)
-    if model is not None and "vlm" not in names:
+    if model is not None and not {"vlm", "vlm-stages"} & set(names):
         names.append("vlm")
     asked = {"model": model, "base_url": base_url, "key_env": key_env}
     options = {name: value for name, value in asked.items() if value is not None} or None

@@ -64,6 +64,9 @@ class DiagnosisConfig(BaseModel):
     max_diagnoses: Annotated[int, Field(ge=1, le=100)] = 6
     """Alarms in one episode that the diagnoser is asked about."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
+    stages: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    """For `vlm`: ask also when a new stage begins (the gripper is told something else), without any alarm. Such looks
+    take at most half of `max_diagnoses`, and nothing of what alarms may need."""
     """A diagnosis less sure than this changes nothing."""
     margin_steps: Annotated[int, Field(ge=2, le=100)] = MARGIN_STEPS
     """For `rules`: steps between the rollback target and the first odd reading."""
@@ -115,6 +118,8 @@ class DiagnosisConfig(BaseModel):
             raise ValueError("subgoals: which ones follow which is learned; give a `calibration`")
         return self
 
+        if self.stages and self.diagnoser != "vlm":
+            raise ValueError("stages: for diagnoser 'vlm' alone; the others go by alarms")
 
 _NEEDS = {
     "random-trigger": ("rate", "spread_steps"), "planted": ("detection", "false_alarm", "every"), "human": ("opinion",),
@@ -139,6 +144,7 @@ def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
         picture_every=config.picture_every,
         rollback=config.rollback,
         max_added_steps=config.max_added_steps,
+        stages=config.stages,
         wants_subgoals=config.subgoals,
         privileged=config.diagnoser in _PRIVILEGED,
         undo=config.diagnoser not in INSTRUMENTS,

@@ -10,12 +10,13 @@ from agents.calls import ModelCall
 from arena.diagnosis.monitors import Alarm
 from arena.diagnosis.schema import Diagnosis
 from arena.diagnosis.signals import Reading
+from arena.supervision import RollbackKind
 from environments.env import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is known when an alarm is raised: the past of the present timeline, and no truth."""
+    """What is known at an alarm, or at a look: the past of the present timeline, and no truth."""
 
     task_id: str
     instruction: str
@@ -27,6 +28,8 @@ class Case:
     """All steps of the present timeline, in order."""
     earlier: tuple[str, ...] = ()
     """Alarms of this episode that were acted upon before, in order."""
+    rollback: RollbackKind = "sim"
+    """What going back does."""
     seed: int = 0
     """For whatever chance a diagnoser has."""
     truth: Mapping[str, Any] | None = None

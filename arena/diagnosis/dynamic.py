@@ -24,7 +24,7 @@ from storage.store import Store
 CONDITIONS = (
     "none", "random-trigger", "restart", "monitors-only", "oracle-detection", "oracle-everything", "rules",
 )  # fmt: skip
-"""Of a run without a model and without people; `rules-subgoals`, `vlm` and `human` can be added."""
+"""Of a run without a model; `rules-subgoals`, `vlm`, `vlm-stages` and `human` can be added."""
 CLEAN = "clean"
 
 
@@ -82,9 +82,10 @@ def configs(
     """What each named condition asks of the supervisor, as an experiment file would say it.
 
     Args:
-        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, `human`, `human:NAME`, or `planted:DETECTION:FALSE_ALARM`.
+        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, `vlm-stages`, `human`, `human:NAME`, or
+            `planted:DETECTION:FALSE_ALARM`.
         calibration: file of the monitors' limits.
-        model: for `vlm`.
+        model: for `vlm` and `vlm-stages`.
         max_interventions: in an episode.
         horizon: `charged` counts what was undone.
         rollback: `sim` or `physical`.
@@ -110,10 +111,11 @@ def configs(
             found[name] = {"diagnoser": "rules", "subgoals": True, **watched}
         elif name in ("oracle-detection", "oracle-everything"):
             found[name] = {"diagnoser": name, **shared}
-        elif name == "vlm":
+        elif name in ("vlm", "vlm-stages"):
             if model is None:
-                raise ValueError("condition 'vlm' needs a model")
-            found[name] = {"diagnoser": "vlm", "model": model, **watched}
+                raise ValueError(f"condition {name!r} needs a model")
+            looks = {"stages": True} if name == "vlm-stages" else {}
+            found[name] = {"diagnoser": "vlm", "model": model, **looks, **watched}
         elif name == "random-trigger":
             if random is not None:
                 found[name] = {"diagnoser": name, "rate": random[0], "spread_steps": random[1], **shared}
@@ -126,7 +128,9 @@ def configs(
             bounds = {"max_diagnoses": 100, "max_interventions": PLANTED_INTERVENTIONS}
             found[name] = {"diagnoser": "planted", **rates, **shared, **bounds}
         else:
-            known = ", ".join((*CONDITIONS, "rules-subgoals", "vlm", "human", "human:NAME", "planted:D:F"))
+            known = ", ".join(
+                (*CONDITIONS, "rules-subgoals", "vlm", "vlm-stages", "human", "human:NAME", "planted:D:F")
+            )
             raise ValueError(f"unknown condition {name!r}; there are {known}")
     return found
 

@@ -18,13 +18,14 @@ _BEFORE_STEPS = 4
 """The picture called "before" is at least this much older than the onset."""
 
 
-def choose(steps: Sequence[int], onset: int, now: int) -> dict[int, str]:
+def choose(steps: Sequence[int], onset: int, now: int, event: str = "the onset") -> dict[int, str]:
     """Up to four moments worth a look: before, at and after the onset, and the present.
 
     Args:
         steps: steps of which there are pictures, ascending.
         onset: first step whose reading is odd.
         now: last step played.
+        event: what began at the onset, in words.
 
     Returns:
         Step -> what it is to the onset, ascending.
@@ -35,8 +36,8 @@ def choose(steps: Sequence[int], onset: int, now: int) -> dict[int, str]:
     before = [step for step in steps if step <= onset - _BEFORE_STEPS]
     wanted = {
         max(before, default=steps[0]): "before",
-        min(steps, key=lambda step: abs(step - onset)): "at the onset",
-        min(steps, key=lambda step: abs(step - middle)): "after the onset",
+        min(steps, key=lambda step: abs(step - onset)): f"at {event}",
+        min(steps, key=lambda step: abs(step - middle)): f"after {event}",
         max(steps): "now",
     }
     return dict(sorted(wanted.items()))
@@ -60,9 +61,17 @@ def labelled(frame: Frame, label: str) -> Frame:
 
 
 def table(readings: Sequence[Reading], onset: int, *, before: int = 10, rows: int = 24) -> str:
-    """The readings around an onset as a Markdown table: `before` of them from before it, `rows` at most."""
+    """The readings from an onset until now as a Markdown table, and `before` of them from before it.
+
+    Where they are more than `rows`, what came after the onset is thinned out evenly; the last one is always there.
+    """
     at = next((i for i, reading in enumerate(readings) if reading.step >= onset), len(readings))
-    return "\n".join(_lines(readings[max(0, at - before) :][:rows]))
+    first = max(0, at - before)
+    left = rows - (at - first)
+    after: Sequence[int] = range(at, len(readings))
+    if len(after) > left > 1:
+        after = [after[(len(after) - 1) * place // (left - 1)] for place in range(left)]
+    return "\n".join(_lines([readings[i] for i in (*range(first, at), *after)]))
 
 
 def _lines(readings: Sequence[Reading]) -> Iterator[str]:

@@ -36,6 +36,8 @@ class Alarm:
     """First step of the steady state that ended at `onset`: a lower bound."""
     note: str
     """What was seen, in words and figures."""
+    look: bool = False
+    """A question without a suspicion: no monitor has noticed anything."""
 
 
 class Monitor(ABC):

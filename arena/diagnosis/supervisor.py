@@ -1,4 +1,4 @@
-"""The supervisor: monitors first, a diagnoser only at an alarm, and by default nothing is done."""
+"""The supervisor: monitors first, a diagnoser at an alarm or a new stage, and by default nothing is done."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from arena.diagnosis.diagnoser import Case, Diagnoser
 from arena.diagnosis.monitors import Alarm, GraspSettings, Monitor, default_monitors
 from arena.diagnosis.schema import Diagnosis, validate_against
 from arena.diagnosis.signals import Reading, read
+from arena.diagnosis.tempo import StageBoundary
 from arena.supervision import Directive, Moment, RollbackKind
 from environments.env import Frame
 from environments.robots import repairs, rewind
@@ -47,10 +48,12 @@ class DiagnosingSupervisor:
     """Implements `arena.supervision.Supervisor`.
 
     Args:
-        diagnoser: asked once per alarm.
+        diagnoser: asked once per alarm, and once per look.
         monitors: see every step; their names are the triggers. A function gives those of a task.
         max_interventions: rollbacks and repairs carried out in one episode at most; later faults are only named.
         max_diagnoses: alarms that the diagnoser is asked about at most.
+        stages: ask also when a new stage begins, without any alarm. Looks take at most half of `max_diagnoses`, and of
+            what alarms have left of it; an alarm is asked about as if there were no looks.
         min_confidence: a diagnosis less sure than this changes nothing.
         picture_every: a diagnoser that wants pictures gets those of every so many steps, beside the
             present one. Each costs a rendering, unless somebody else has looked already.
@@ -74,6 +77,7 @@ class DiagnosingSupervisor:
         max_interventions: int = 2,
         max_diagnoses: int = 6,
         min_confidence: float = 0.5,
+        stages: bool = False,
         picture_every: int = 3,
         rollback: RollbackKind = "sim",
         max_added_steps: int | None = None,
@@ -90,6 +94,7 @@ class DiagnosingSupervisor:
             self.monitors = tuple(default_monitors() if monitors is None else monitors)
         self.max_interventions = max_interventions
         self.max_diagnoses = max_diagnoses
+        self.stages = StageBoundary() if stages else None
         self.min_confidence = min_confidence
         self.picture_every = picture_every
         self.rollback = rollback
@@ -121,6 +126,8 @@ class DiagnosingSupervisor:
             chosen["privileged"] = True
         if self.horizon != "world":
             chosen["horizon"] = self.horizon
+        if self.stages is not None:
+            chosen["stages"] = self.stages.settings()
         return {
             "supervisor": self.version,
             "diagnoser": self.diagnoser.fingerprint(),
@@ -144,7 +151,7 @@ class DiagnosingSupervisor:
     def _forget(self) -> None:
         self._readings: list[Reading] = []
         self._pictures: dict[int, dict[str, Frame]] = {}
-        self._interventions = self._diagnoses = 0
+        self._interventions = self._diagnoses = self._looks = 0
         self._acted: list[str] = []
         self._pending: _Pending | None = None
         self._last: tuple[str, Moment] | None = None
@@ -208,9 +215,13 @@ class DiagnosingSupervisor:
         for monitor, limit in zip(self.monitors, self._limits, strict=True):
             monitor.limit = limit * (PATIENCE if self._interventions and self.calibration else 1.0)
             monitor.reset()
+        if self.stages is not None:
+            self.stages.reset()
 
     def _see_again(self) -> None:
         own = [monitor for monitor in self.monitors if not monitor.instrument]  # the others count steps of the record
+        if self.stages is not None:
+            own.append(self.stages)
         for reading in self._readings:
             for monitor in own:
                 monitor.update(reading)
@@ -277,21 +288,31 @@ class DiagnosingSupervisor:
     # -- seeing --------------------------------------------------------------------------------------------------------
 
     def _note(self, moment: Moment) -> Alarm | None:
-        """Show a step to every monitor; the first alarm, if one is to be diagnosed."""
+        """Show a step to every monitor; the first alarm, or else a look, if one is to be diagnosed."""
         reading = read(moment)
         if reading is None or not moment.own:
             return None
         self._readings.append(reading)
         self._tell(moment)
         alarms = [alarm for monitor in self.monitors if (alarm := monitor.update(reading)) is not None]
-        due = bool(alarms) and self._diagnoses < self.max_diagnoses
-        if self.diagnoser.wants_pictures and (due or moment.sim_step % self.picture_every == 0):
+        look = None if self.stages is None else self.stages.update(reading)
+        due = self._due(alarms, look)
+        if self.diagnoser.wants_pictures and (due is not None or moment.sim_step % self.picture_every == 0):
             self._keep_pictures(moment)
-        if not due:
-            return None
-        self._diagnoses += 1
-        self._last = (alarms[0].monitor, moment)
-        return alarms[0]
+        if due is not None:
+            self._last = (due.monitor, moment)
+        return due
+
+    def _due(self, alarms: Sequence[Alarm], look: Alarm | None) -> Alarm | None:
+        """What the diagnoser is to be asked about now; it is counted. Looks take nothing that alarms may need."""
+        if alarms and self._diagnoses < self.max_diagnoses:
+            self._diagnoses += 1
+            return alarms[0]
+        left = self.max_diagnoses - self._diagnoses
+        if look is not None and not alarms and self._looks < min(left, self.max_diagnoses // 2):
+            self._looks += 1
+            return look
+        return None
 
     def _tell(self, moment: Moment) -> None:
         """Let monitors that are instruments know what only they may."""
@@ -316,6 +337,7 @@ class DiagnosingSupervisor:
             seed=self._seed,
             truth=moment.truth,
             pictures=dict(self._pictures),
+            rollback=self.rollback,
         )
 
 

@@ -192,6 +192,42 @@ class Tempo(Monitor):
         return shortest / max(1, self._count), told
 
 
+class StageBoundary(Monitor):
+    """Not a suspicion but an occasion: a new phase has begun, and the fingers have had the time to come to rest.
+
+    It needs no profile: that the gripper is told something else, and for how long, a robot knows of itself.
+    """
+
+    name: ClassVar[str] = "stage"
+
+    def settings(self) -> dict[str, Any]:
+        """How long it waits."""
+        return {"flip_steps": FLIP_STEPS, "settle_steps": ClosingSettings().stroke_steps}
+
+    def reset(self) -> None:
+        """In the phase that is under way, which is no new one."""
+        self._flips = _Flips()
+        self._due = False
+        self._start = self._count = 0
+
+    def update(self, reading: Reading) -> Alarm | None:
+        """Say so once in each phase but the first."""
+        first = self._flips.closing is None
+        begun = self._flips.update(reading.closing is True)
+        self._count += 1
+        if begun is not None:
+            self._due, self._start, self._count = not first, reading.step - begun + 1, begun
+        over = (reading.closing is True) is not self._flips.closing  # it seems to end just now
+        if not self._due or over or self._count < ClosingSettings().stroke_steps:
+            return None
+        self._due = False
+        told = "close" if self._flips.closing else "open"
+        note = f"the hand was told to {told}, and the fingers are {1000 * reading.width_m:.1f} mm apart"
+        return Alarm(
+            monitor=self.name, step=reading.step, onset=self._start, since=self._start, note=note, look=True
+        )  # fmt: skip
+
+
 class Subgoals(Monitor):
     """A state of the sub-goals that no clean episode had, or that lasts longer than it ever did."""
 

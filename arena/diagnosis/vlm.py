@@ -14,18 +14,25 @@ from agents.gateway import Image, Message, ModelGateway, ModelRequest
 from agents.parsing import read_json
 from arena.diagnosis import keyframes
 from arena.diagnosis.diagnoser import Case, Opinion
-from arena.diagnosis.schema import SCHEMA_VERSION, Diagnosis, validate_against
+from arena.diagnosis.monitors import Alarm
+from arena.diagnosis.schema import MAX_OFFSET_M, SCHEMA_VERSION, Diagnosis, validate_against
 from arena.identity import digest
 from arena.models import ModelOptions
 from arena.prompting import Prompt
+from environments.robots.repairs import LIFT_M
 
-PROMPT = "diagnose-v1"
+PROMPT = "diagnose-v2"
+_GOING_BACK = {
+    "sim": "the whole world is put back to that moment, the objects as well as the arm.",
+    "physical": "the arm retraces the path that it came by, and the steps count. The objects stay where they are now.",
+}
+"""What a rollback does, in words, by its kind."""
 _QUOTED = 4_000
 """Characters of an unusable answer that the model is shown again."""
 
 
 class VlmDiagnoser:
-    """One call at an alarm, and one more if its answer cannot be used; then it abstains.
+    """One call at an alarm or a look, and one more if its answer cannot be used; then it abstains.
 
     A failing provider must neither end the episode nor count as an opinion: it gives an abstention of
     cause `provider`, with the failed call. Answers that do not fit give one of cause `invalid`.
@@ -76,19 +83,22 @@ class VlmDiagnoser:
         return _abstain(case, "invalid", "; ".join(problems), calls)
 
     def _request(self, case: Case) -> ModelRequest:
-        alarm = case.alarm
         user = self._prompt.fill(
             "user",
             instruction=case.instruction,
-            monitor=alarm.monitor,
-            alarm_step=str(alarm.step),
-            note=alarm.note,
-            onset=str(alarm.onset),
+            why=self._why(case.alarm),
             step_now=str(case.step_now),
+            earlier=", ".join(case.earlier) or "none",
             snapshots=keyframes.ranges(case.snapshots),
-            table=keyframes.table(case.readings, alarm.onset),
+            table=keyframes.table(case.readings, case.alarm.onset),
         )
-        system = self._prompt.system(self._schema, self._options.mode)
+        system = self._prompt.system(
+            self._schema,
+            self._options.mode,
+            rollback=_GOING_BACK[case.rollback],
+            lift=f"{LIFT_M:.2f}",
+            offset=f"{MAX_OFFSET_M:.2f}",
+        )
         return self._options.request(
             "diagnose",
             (Message("system", (system,)), Message("user", (user, *self._pictures(case)))),
@@ -97,8 +107,18 @@ class VlmDiagnoser:
             schema_help="Your diagnosis of the running episode.",
         )
 
+    def _why(self, alarm: Alarm) -> str:
+        """The reason for the question: an alarm, or none."""
+        if alarm.look:
+            return self._prompt.fill("look", note=alarm.note, onset=str(alarm.onset))
+        return self._prompt.fill(
+            "alarm", monitor=alarm.monitor, alarm_step=str(alarm.step), note=alarm.note, onset=str(alarm.onset)
+        )
+
     def _pictures(self, case: Case) -> Iterator[str | Image]:
-        for step, what in keyframes.choose(sorted(case.pictures), case.alarm.onset, case.step_now).items():
+        event = "the beginning of the stage" if case.alarm.look else "the onset"
+        chosen = keyframes.choose(sorted(case.pictures), case.alarm.onset, case.step_now, event)
+        for step, what in chosen.items():
             for camera, frame in case.pictures[step].items():
                 yield f"Step {step} ({what}), camera {camera}:"
                 yield self._options.picture(keyframes.labelled(frame, f"step {step}  {camera}"))

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,10 +15,12 @@ import environments
 from agents.gateway import ModelGateway
 from agents.vlm import pictures
 from arena.diagnosis import Alarm, Case, DiagnosingSupervisor, VlmDiagnoser, keyframes
+from arena.diagnosis.schema import MAX_OFFSET_M, RepairKind
 from arena.diagnosis.signals import Reading
 from arena.models import ModelOptions
 from arena.supervision import Moment
 from environments.env import Views
+from environments.robots import repairs
 
 NOW, ONSET = 50, 45
 SNAPSHOTS = tuple(range(NOW + 1))
@@ -119,6 +121,36 @@ def test_the_model_sees_labelled_pictures_of_both_cameras_and_the_facts(serve: A
     for fact in ("put the red cube in the bowl", "gripper-lost", "0-50", "camera wrist", "| 45 | close | 40.0 |"):
         assert fact in seen.text
     assert "fault_truth" not in seen.text
+
+
+def test_the_model_is_told_what_each_repair_does_within_which_bounds_and_that_doing_nothing_is_usual(serve: Any):
+    provider = serve(OK)
+    diagnoser(provider).diagnose(case(earlier=("stall", "gripper-lost")))
+    text = provider.requests[0].text
+    for kind in get_args(RepairKind):
+        assert f"- `{kind}`: " in text, kind
+    assert f"at most {MAX_OFFSET_M:.2f} m along each axis" in text and f"rises by {repairs.LIFT_M:.2f} m" in text
+    assert "`world` and `base`" in text and "`eef`" in text and "Doing nothing is the default" in text
+    assert "A false alarm costs more than a miss" in text
+    assert "the objects as well as the arm" in text and "stay where they are now" not in text
+    assert "by what led to them: stall, gripper-lost" in text
+    assert "the monitor `gripper-lost`, which knows" in text and "no alarm was raised" not in text
+
+
+def test_at_a_look_the_model_is_told_that_no_alarm_was_raised(serve: Any):
+    provider = serve(OK)
+    look = Alarm(monitor="stage", step=NOW, onset=ONSET, since=ONSET, note="the hand was told to close", look=True)
+    diagnoser(provider).diagnose(case(alarm=look))
+    text = provider.requests[0].text
+    assert "no alarm was raised" in text and "the hand was told to close" in text and "raised an alarm at" not in text
+    assert "(at the beginning of the stage)" in text and "(at the onset)" not in text
+
+
+def test_where_the_arm_alone_goes_back_the_model_is_told_so(serve: Any):
+    provider = serve(OK)
+    diagnoser(provider).diagnose(case(rollback="physical"))
+    text = provider.requests[0].text
+    assert "stay where they are now" in text and "the objects as well as the arm" not in text
 
 
 @pytest.mark.parametrize("mode", ["tool", "json_schema", "prompt"])
