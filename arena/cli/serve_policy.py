@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
 
+import environments
 from agents.policies.options import missing_packages
-from agents.policies.server import PROTOCOLS, serve
+from agents.policies.server import PROTOCOLS, PolicyServer, serve
+from agents.policies.server.neighbour import Neighbour, NeighbourServer
 from agents.policies.server.path import ExpertPath
-from arena.cli.common import AsJson, console, plain, print_json
+from arena.cli.common import AsJson, console, errors, plain, print_json
 
-POLICIES = ("scripted",)
+POLICIES = ("scripted", "neighbour")
 DEFAULT_TASK = "tabletop/pick-place-bowl-v1"
 
 
@@ -25,46 +29,68 @@ def add_to(app: typer.Typer) -> None:
 
 
 def serve_policy(
-    policy: Annotated[str, typer.Argument(help="Which policy: scripted.")],
+    policy: Annotated[str, typer.Argument(help="Which policy: scripted or neighbour.")],
     protocol: Annotated[str, typer.Option(help=f"One of {', '.join(PROTOCOLS)}.")] = "openpi",
-    task: Annotated[str, typer.Option(help="Id of a robot task with a native space.")] = DEFAULT_TASK,
+    task: Annotated[
+        str, typer.Option(help="Id of a robot task with a native space; for neighbour: globs.")
+    ] = DEFAULT_TASK,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="Seed of the client's episodes, unless it tells another.")
+        int,
+        typer.Option(
+            min=0, max=2**31 - 1, help="Seed of the client's episodes, unless it tells another; neighbour's first."
+        ),
     ] = 0,
+    demonstrations: Annotated[
+        int, typer.Option(min=1, max=1000, help="For neighbour: seeds of each task that the expert plays for it.")
+    ] = 20,
     chunk: Annotated[int, typer.Option(min=1, max=1000, help="Actions in one answer; plain OpenVLA has one.")] = 10,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 8000,
     as_json: AsJson = False,
 ) -> None:
-    """Serve the scripted expert by a policy protocol until stopped.
+    """Serve a policy of ours by a policy protocol until stopped.
 
-    It plays the task once for itself and answers by the arm's state, so the client must play the same task and seed
-    and execute what it is told; a client that does not is told so, in the way of the protocol.
+    `scripted` plays the task once for itself and answers by the arm's state, so the client must play the same task and
+    seed and execute what it is told; a client that does not is told so, in the way of the protocol. `neighbour` answers
+    wherever the arm is, with what the expert did where a demonstration looked most alike (openpi's protocol).
     """
     _known("policy", policy, POLICIES)
     _known("protocol", protocol, PROTOCOLS)
     if told := missing_packages(protocol):
         raise typer.BadParameter(told)
-    expert = ExpertPath(task, seed)
-    try:
-        expert.chunk(None, 0, 1)  # plays the episode now, so that the first request does not wait for it
+    with contextlib.ExitStack() as stack:
+        if policy == "neighbour":
+            served = _neighbour(protocol, task, range(seed, seed + demonstrations))
+            start: Callable[[], PolicyServer] = partial(NeighbourServer, served, host, port, chunk)
+        else:
+            expert = ExpertPath(task, seed)
+            stack.callback(expert.close)
+            expert.chunk(None, 0, 1)  # plays the episode now, so that the first request does not wait for it
+            start = partial(serve, protocol, expert, host, port, chunk)
         try:
-            server = serve(protocol, expert, host, port, chunk)
+            server = stack.enter_context(start())
         except OSError as error:
             raise typer.BadParameter(
                 f"cannot listen at {host} port {port}: {error.strerror}; choose another, or 0 for a free one",
                 param_hint="--port",
             ) from None
-        with server:
-            if as_json:
-                print_json({"url": server.url, "policy": policy, "protocol": protocol, "task": task, "seed": seed})
-            else:
-                console.print(plain(f"{policy} policy, {protocol} protocol, {task}, seed {seed}: {server.url}"))
-                console.print(plain("Stop it with Ctrl-C."), style="dim")
-            sys.stdout.flush()
-            _wait()
-    finally:
-        expert.close()
+        if as_json:
+            print_json({"url": server.url, "policy": policy, "protocol": protocol, "task": task, "seed": seed})
+        else:
+            console.print(plain(f"{policy} policy, {protocol} protocol, {task}, seed {seed}: {server.url}"))
+            console.print(plain("Stop it with Ctrl-C."), style="dim")
+        sys.stdout.flush()
+        _wait()
+
+
+def _neighbour(protocol: str, globs: str, seeds: Sequence[int]) -> Neighbour:
+    """Let the expert play, which takes some seconds a task."""
+    if protocol != "openpi":
+        raise typer.BadParameter("policy neighbour is served by openpi alone", param_hint="--protocol")
+    tasks = [task.id for glob in globs.split(",") if glob.strip() for task in environments.match(glob.strip())]
+    if not tasks:
+        raise typer.BadParameter(f"no task is {globs!r}", param_hint="--task")
+    return Neighbour(tasks, seeds, tell=lambda line: errors.print(plain(line)))
 
 
 def _wait() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from agents.policies import wire
-from agents.policies.chunks import gripper_from_native
+from agents.policies.chunks import Rows, gripper_from_native
 from agents.policies.options import USUAL
 from agents.policies.roboarena import ACTION_SPACE, pose
 from agents.policies.server import requests
@@ -62,12 +62,16 @@ class OpenPiServer(WebSocketServer):
         started_s = time.perf_counter()
         state = self.state(request)
         requests.text(request, "prompt")
-        rows = self.policy.chunk(request.get(requests.SEED_KEY), state, self.length, self.told).copy()
+        rows = self.rows(request, state)
         rows[:, 6] = gripper_from_native(rows[:, 6], USUAL[self.protocol].gripper)
         timing = {"infer_ms": 1000 * (time.perf_counter() - started_s)}
         if previous_ms is not None:
             timing["prev_total_ms"] = previous_ms
         return wire.pack({"actions": rows, "server_timing": timing})
+
+    def rows(self, request: Mapping[str, Any], state: State) -> Rows:
+        """The policy's answer to a request that has been checked: native actions, (length, 7) float64, a copy."""
+        return self.policy.chunk(request.get(requests.SEED_KEY), state, self.length, self.told).copy()
 
     def state(self, request: Any) -> State:
         """The arm's state of a request, whose pictures are checked too."""
