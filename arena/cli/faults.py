@@ -64,6 +64,10 @@ def build(
     every: Annotated[int, typer.Option(help="Control steps from one picture to the next: 1, 2, 4, 5, 10 or 20.")] = 5,
     pictures: Annotated[bool, typer.Option(help="Draw clips of both cameras.")] = True,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: one a core]")] = None,
+    patience_s: Annotated[
+        float,
+        typer.Option("--patience", min=0, help="Seconds that a served policy is awaited without a new slot."),
+    ] = building.PATIENCE_S,
     libero: Annotated[
         Path | None,
         typer.Option(help="LIBERO's assets; all its tasks are added unless --tasks names some.", show_default=False),
@@ -101,7 +105,14 @@ def build(
                 running[phase] = bars.add_task(phase, total=of)
             bars.update(running[phase], completed=done)
 
-        found = building.build(_folder(name, home), config, workers=workers or os.cpu_count() or 1, tell=tell)
+        found = building.build(
+            _folder(name, home),
+            config,
+            workers=workers or os.cpu_count() or 1,
+            tell=tell,
+            warn=lambda line: errors.print(plain(line)),
+            patience_s=patience_s,
+        )
     manifest = found.dataset.manifest
     if as_json:
         print_json(_summary(found.dataset) | {"seconds": time.monotonic() - began, "reused": found.reused})

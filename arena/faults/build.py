@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import multiprocessing
 import shutil
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -35,9 +37,14 @@ from arena.faults.dataset import (
     packed,
     put,
 )
-from arena.faults.making import Made, Maker
+from arena.faults.making import Made, Maker, PolicyUnavailable
 from arena.faults.plan import BuildConfig, CannotBuild, Slot, slots
 
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 600.0
+"""How long a build waits for a server without any slot being finished."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
 _SNAPSHOT = "snapshot_"
 _PACKAGES = ("rewind-arena", "mujoco", "robosuite", "numpy", "av")
 Tell = Callable[[str, int, int], None]
@@ -53,7 +60,15 @@ class BuildReport:
     """Slots that an earlier, interrupted build had done."""
 
 
-def build(folder: Path, config: BuildConfig, *, workers: int = 1, tell: Tell | None = None) -> BuildReport:
+def build(
+    folder: Path,
+    config: BuildConfig,
+    *,
+    workers: int = 1,
+    tell: Tell | None = None,
+    warn: Callable[[str], None] | None = None,
+    patience_s: float = PATIENCE_S,
+) -> BuildReport:
     """Make a dataset.
 
     Args:
@@ -61,10 +76,13 @@ def build(folder: Path, config: BuildConfig, *, workers: int = 1, tell: Tell | N
         config: what it is to hold. The same configuration gives the same bytes, whatever `workers` is.
         workers: processes; 1 works in this one.
         tell: is told of the progress.
+        warn: is told, a line each, of servers that do not answer and are asked again; logged if there is none.
+        patience_s: seconds without a new slot after which such a server ends the build, which can then go on.
 
     Raises:
         CannotBuild: the folder holds something else, or nothing fits the configuration.
         NoAction: a policy gave no action.
+        PolicyUnavailable: a served policy did not answer for so long. What is done is kept.
     """
     checked_name(folder.name)
     tell = tell or (lambda phase, done, of: None)
@@ -80,7 +98,8 @@ def build(folder: Path, config: BuildConfig, *, workers: int = 1, tell: Tell | N
     _begin(folder, fingerprint)
     done = [slot for slot in plan if _slot_file(folder, slot.name).exists()]
     missing = [slot for slot in plan if not _slot_file(folder, slot.name).exists()]
-    _in_batches(folder, config, "episodes", _by_task(missing), workers, len(done), len(plan), tell)
+    waiting = Waiting(patience_s, warn or log.warning, lambda: sum(1 for _ in _work(folder).glob("*.npz")), len(plan))
+    _in_batches(folder, config, "episodes", _by_task(missing), workers, len(done), len(plan), tell, waiting)
     chosen, dropped, unfilled = _collect(folder, plan)
     if not chosen:
         raise CannotBuild(f"no episode obeys the rule; dropped: {dict(dropped)}")
@@ -90,11 +109,47 @@ def build(folder: Path, config: BuildConfig, *, workers: int = 1, tell: Tell | N
             if not all((folder / clip_path(episode.id, camera)).exists() for camera in episode.cameras)
         ]  # fmt: skip
         drawn = len(chosen) - len(undrawn)
-        _in_batches(folder, config, "clips", _by_task(undrawn), workers, drawn, len(chosen), tell)
+        _in_batches(folder, config, "clips", _by_task(undrawn), workers, drawn, len(chosen), tell, waiting)
     return BuildReport(_finish(folder, config, fingerprint, plan, chosen, dropped, unfilled), len(done))
 
 
 # --- the work -----------------------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """Waits for servers that do not answer, in growing pauses, until nothing has come of it for too long.
+
+    Args:
+        patience_s: seconds without progress.
+        warn: told of each pause.
+        progress: how many slots are done.
+        of: how many there are.
+    """
+
+    def __init__(self, patience_s: float, warn: Callable[[str], None], progress: Callable[[], int], of: int) -> None:
+        self._patience_s, self._warn, self._progress, self._of = patience_s, warn, progress, of
+        self._known = -1
+        self._since_s, self._pause_s = 0.0, FIRST_PAUSE_S
+
+    def after(self, error: PolicyUnavailable) -> None:
+        """Sleep, so that the slot can be made again.
+
+        Raises:
+            PolicyUnavailable: if that is of no use, or was in vain for too long; it says how to go on.
+        """
+        now_s, done = time.monotonic(), self._progress()
+        if done != self._known:
+            self._known, self._since_s, self._pause_s = done, now_s, FIRST_PAUSE_S
+        pause_s = min(self._pause_s, self._since_s + self._patience_s - now_s)
+        if error.lasting or pause_s <= 0:
+            raise PolicyUnavailable(
+                f"{error}. The build stops with {done} of {self._of} slots done; start the server and give the same"
+                " command again: it goes on from there",
+                lasting=True,
+            ) from None
+        self._warn(f"{error}. {done} of {self._of} slots are done; the slot is made again in {pause_s:.0f} s")
+        time.sleep(pause_s)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
 
 def _in_batches(
@@ -106,25 +161,41 @@ def _in_batches(
     done: int,
     of: int,
     tell: Tell,
+    waiting: Waiting,
 ) -> None:
-    """Work on every batch; a batch is of one task, whose world is then built once."""
+    """Work on every batch; a batch is of one task, whose world is then built once.
+
+    A batch whose policy's server fails goes to the end of the queue: the others go on meanwhile.
+    """
     tell(phase, done, of)
     work = _make_batch if phase == "episodes" else _draw_batch
     if workers <= 1:
-        for batch in batches:
-            work(folder, config, batch)
+        queue = deque(batches)
+        while queue:
+            batch = queue.popleft()
+            try:
+                work(folder, config, batch)
+            except PolicyUnavailable as error:
+                queue.append(batch)
+                waiting.after(error)
+                continue
             done += len(batch)
             tell(phase, done, of)
         return
     context = multiprocessing.get_context("spawn")  # MuJoCo's and PyAV's threads do not survive a fork
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        running: dict[Future[None], int] = {pool.submit(work, folder, config, batch): len(batch) for batch in batches}
+        running: dict[Future[None], Sequence[Slot]] = {pool.submit(work, folder, config, b): b for b in batches}
         try:
             while running:
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    future.result()
-                    done += running.pop(future)
+                    batch = running.pop(future)
+                    try:
+                        future.result()
+                        done += len(batch)
+                    except PolicyUnavailable as error:
+                        waiting.after(error)
+                        running[pool.submit(work, folder, config, batch)] = batch
                 tell(phase, done, of)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -149,7 +220,8 @@ def _making(config: BuildConfig) -> Iterator[Maker]:
 def _make_batch(folder: Path, config: BuildConfig, batch: Sequence[Slot]) -> None:
     with _making(config) as maker:
         for slot in batch:
-            _save(folder, maker.make(slot))
+            if not _slot_file(folder, slot.name).exists():  # it does, where a later one of the batch had failed
+                _save(folder, maker.make(slot))
 
 
 def _draw_batch(folder: Path, config: BuildConfig, batch: Sequence[Slot]) -> None:

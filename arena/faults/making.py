@@ -16,6 +16,7 @@ import numpy as np
 import agents
 import environments
 from agents.agent import Agent, Briefing
+from agents.errors import AuthenticationFailed, BadRequest, BudgetExceeded, ProviderError
 from arena.errors import ArenaError
 from arena.faults.dataset import Arrays, Episode, Truth
 from arena.faults.plan import Attempt, BuildConfig, Player, Slot
@@ -33,6 +34,18 @@ TWINS = 64
 
 class NoAction(ArenaError, RuntimeError):
     """A policy gave no action, so that its episode says nothing of faults."""
+
+
+class PolicyUnavailable(ArenaError, RuntimeError):
+    """A served policy did not answer: its server's failure and never the policy's, so nothing is kept or dropped."""
+
+    def __init__(self, message: str, lasting: bool = False) -> None:
+        super().__init__(message, lasting)  # both as arguments: a worker sends it to the process that started it
+        self.lasting = lasting
+        """Whether to ask again is of no use, as with a refused key."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(slots=True)
@@ -74,8 +87,13 @@ class Drive:
 
         Raises:
             NoAction: if the agent has none.
+            PolicyUnavailable: if the server that it asks has failed.
         """
-        decision = self._agent.act(self._env.perceived(self._env.observe()))
+        try:
+            decision = self._agent.act(self._env.perceived(self._env.observe()))
+        except ProviderError as error:
+            lasting = isinstance(error, AuthenticationFailed | BadRequest | BudgetExceeded)
+            raise PolicyUnavailable(str(error), lasting) from error
         if decision.action is None:
             raise NoAction(f"{self._agent.name} on {self._env.task.id}: {decision.status}: {decision.reason[:200]}")
         return [float(value) for value in decision.action]
@@ -122,7 +140,12 @@ class Maker:
         self._twins: OrderedDict[tuple[str, str, int], Course] = OrderedDict()
 
     def make(self, slot: Slot) -> Made:
-        """Try a slot's episodes in order."""
+        """Try a slot's episodes in order.
+
+        Raises:
+            NoAction: a policy gave no action.
+            PolicyUnavailable: a server failed. Made again, the slot is what it would have been.
+        """
         dropped: Counter[str] = Counter()
         for attempt in slot.attempts:
             try:

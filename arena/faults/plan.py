@@ -73,9 +73,18 @@ class Player(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict)
 
     @property
+    def own(self) -> dict[str, Any]:
+        """The options that decide what it does: patience is none, nor is an address where `model` says what is there.
+
+        Episodes are named, seeded and labelled by these, so that a build may go on with a server that has moved.
+        """
+        about_the_way = {"timeout_s", "retries", "key_env"} | ({"url"} if self.options.get("model") else set())
+        return {name: value for name, value in self.options.items() if name not in about_the_way}
+
+    @property
     def label(self) -> str:
         """`noisy-expert(failure_rate=0)`."""
-        told = ", ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
+        told = ", ".join(f"{name}={value}" for name, value in sorted(self.own.items()))
         return f"{self.agent}({told})" if told else self.agent
 
 
@@ -127,7 +136,8 @@ class BuildConfig(BaseModel):
     def fingerprint(self) -> str:
         """Digest of the configuration, the version of the plan, and the players' own fingerprints."""
         players = [agents.create(player.agent, player.options).fingerprint() for player in self.players]
-        return digest([VERSION, self.model_dump(mode="json"), players])
+        own = [{"agent": player.agent, "options": player.own} for player in self.players]
+        return digest([VERSION, self.model_dump(mode="json") | {"players": own}, players])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +154,8 @@ class Attempt:
     @property
     def id(self) -> str:
         """Of the episode: it tells nothing of what happens in it."""
-        told = [self.task, self.player.model_dump(), self.seed, self.kind, self.severity, self.stage]
+        player = {"agent": self.player.agent, "options": self.player.own}
+        told = [self.task, player, self.seed, self.kind, self.severity, self.stage]
         return digest([VERSION, told], 16)
 
 
