@@ -26,6 +26,7 @@ from arena.rollback_check import RollbackChecks
 from arena.rounds import Rounds
 from arena.trial import is_done, rests_on_rollback
 from arena.workers import Job, Progress, play_trials
+from environments.task import ONE_AT_A_TIME
 from storage.errors import RunBusy, StorageError
 from storage.models import Episode, Run
 from storage.store import Store
@@ -101,7 +102,8 @@ def run(
         experiment: The validated experiment.
         store: Where the results go.
         location: The same place, for the workers to open; its scratch folder takes unfinished videos.
-        workers: Processes; None takes the processors, 0 plays in this process.
+        workers: Processes; None takes the processors, 0 plays in this process. A world of which there is one, such as a
+            robot, is played by one process whatever is said here.
         on_ray: Play on a Ray cluster, with `workers` actors (see arena/cluster.py).
         observer: Told about the plan and about every finished trial.
 
@@ -127,6 +129,8 @@ def run(
             observer.planned(wanted, done=left.done)
         job = Job(location=location, plan=wanted, scratch=scratch)
         count = len(os.sched_getaffinity(0)) if workers is None else workers
+        if any(ONE_AT_A_TIME in trial.first.task.tags for trial in wanted.trials):
+            count = min(count, 1)
         tell = observer.finished if observer else lambda progress: None
         try:
             if not on_ray:  # the machines of a cluster test for themselves

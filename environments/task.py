@@ -32,6 +32,8 @@ NO_EXPERT = "no-expert"
 """Tag of a task without a scripted expert: `expert_action` raises `NoExpert`."""
 IRREVERSIBLE = "irreversible"
 """Tag of a world that is somebody else's program: it can neither be copied nor taken back."""
+ONE_AT_A_TIME = "one-at-a-time"
+"""Tag of a world of which there is one, such as a robot: never two episodes at once."""
 
 
 class ActionSpace(StrEnum):

@@ -13,7 +13,7 @@ from pathlib import Path
 from environments.errors import InvalidProfile
 from environments.real.profile import RobotProfile, load
 from environments.registry import register
-from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Milestone, Task
+from environments.task import IRREVERSIBLE, NO_EXPERT, ONE_AT_A_TIME, ActionSpace, Milestone, Task
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def task_of(profile: RobotProfile) -> Task:
         milestones=(Milestone("done", "who judges says that the goal is reached"),),
         max_steps=profile.max_steps,
         params={"profile": profile.model_dump(mode="json", exclude_defaults=True)},
-        tags=("robot", "real", IRREVERSIBLE, NO_EXPERT),
+        tags=("robot", "real", IRREVERSIBLE, ONE_AT_A_TIME, NO_EXPERT),
         extra="policies",
     )
 

@@ -81,6 +81,19 @@ def test_what_no_real_robot_can_do_is_refused_when_the_file_is_read(add_robot: A
     experiment("ws://127.0.0.1:9", conditions="[{name: diagnose-and-rollback, diagnosis: {rollback: physical}}]")
 
 
+def test_a_robot_is_never_played_by_two_processes(
+    store: Store, place: Location, add_robot: AddRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever `--workers` says: the processes would move one arm in turn."""
+    add_robot("ws://127.0.0.1:9")
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(run, "play_trials", lambda job, batch, *_, workers, tell: asked.append((len(batch), workers)))
+    told = experiment("ws://127.0.0.1:9").model_copy(deep=True)
+    block = told.blocks[0].model_copy(update={"repetitions": 3})
+    run.run(told.model_copy(update={"blocks": [block]}), store, place, workers=4)
+    assert asked == [(0, 0), (3, 1)]
+
+
 # --- failures --------------------------------------------------------------------------------------------------------
 
 

@@ -279,9 +279,10 @@ class LiberoPlan(StepPlan):
                 crowded += self.shapes.crowding(there, turned, boxes, passing=True)
             cost = 10 * crowded + 0.02 * abs(turned - m.HOME_RAD)
             cost += 0.05 * float(np.linalg.norm(point[:2] - self.arm.position[:2]))
-            far = max(0.0, float(np.linalg.norm(place[:2] + radius * out - base)) - STRETCHED_M) if put else 0.0
+            ends = (point[:2], place[:2] + radius * out) if put else (point[:2],)
+            far = sum(max(0.0, float(np.linalg.norm(end - base)) - STRETCHED_M) for end in ends)
             found.append((cost, crowded, far, m.Grasp(point, turned, top)))
-        # A side from which the arm can bring it is preferred, but not for a place among other things.
+        # A side at which the arm can reach it, and bring it, is preferred, but not for a place among other things.
         room = min(found, key=lambda side: side[0])[1] + 1e-3
         return min((side for side in found if side[1] <= room), key=lambda side: side[0] + 4 * side[2])[3]
 
