@@ -19,15 +19,12 @@ import numpy as np
 from arena.diagnosis.metrics import ALARMS
 from arena.faults.dataset import Episode
 from arena.judging.trust import auroc
-from arena.statistics import Interval
-from arena.statistics.proportions import proportion
+from arena.statistics import Interval, calibration_error, proportion
 
 HIT_STEPS = (5, 10, 20)
 MOST_M = 2.0
 """A true deviation beyond what the schema can say along one axis (something that was struck off the table) is not
 compared."""
-BINS = 10
-"""Of equal width, for the calibration error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,24 +207,6 @@ def macro_f1(labels: Sequence[tuple[str, str]]) -> float | None:
         wrong = sum((true == label) != (said == label) for true, said in labels)
         scores.append(2 * right / (2 * right + wrong))
     return _mean(scores)
-
-
-def calibration_error(sure: Sequence[tuple[float, bool]]) -> float | None:
-    """Expected calibration error over ten bins of equal width (Naeini et al. 2015).
-
-    Args:
-        sure: confidence in 0..1, and whether what it was said of was right.
-    """
-    if not sure:
-        return None
-    confidence, right = np.array([c for c, _ in sure]), np.array([r for _, r in sure], dtype=float)
-    places = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = [
-        abs(float(confidence[places == place].mean() - right[places == place].mean())) * float((places == place).mean())
-        for place in range(BINS)
-        if (places == place).any()
-    ]
-    return sum(gaps)
 
 
 def _sure(pairs: Sequence[Pair]) -> list[tuple[float, bool]]:

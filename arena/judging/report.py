@@ -14,11 +14,10 @@ from arena.judging.agreement import Agreement, agreement, family_warning
 from arena.judging.engine import EngineJudge
 from arena.judging.human import is_human, without_superseded
 from arena.judging.trust import Embedder, auroc, trust
-from arena.statistics import Interval, proportion
+from arena.statistics import Interval, calibration_error, proportion
 from environments.task import VLM_JUDGED, Task
 from storage.models import Episode, MilestoneTruth, Verdict
 
-BINS = 10
 RESAMPLES = 1_000
 MIN_FOR_TRUST = 3
 """Repeated answers below which their concentration says nothing."""
@@ -152,7 +151,7 @@ def _judge(
         recall=share(counts.true_positive, counts.n_reached),
         accuracy=share(counts.true_positive + counts.true_negative, counts.n_answered),
         brier=float(np.mean([(confidence - right) ** 2 for confidence, right in sure])) if sure else None,
-        calibration_error=_calibration_error(sure) if sure else None,
+        calibration_error=calibration_error(sure),
         flip_rate=proportion(sum(flips), len(flips)) if flips else None,
         trust_auroc=auroc([-concentration for concentration, _, _ in trusts], wrong),
         entropy_auroc=auroc([entropy for _, entropy, _ in trusts], wrong),
@@ -195,17 +194,6 @@ def _trusts(
         reached = any(truth.milestone_id == milestone_id for truth in episodes[episode_id].truths)
         found.append((measured.resultant, measured.entropy, (voted == "reached") != reached))
     return found
-
-
-def _calibration_error(sure: Sequence[tuple[float, bool]]) -> float:
-    confidence, right = np.array([c for c, _ in sure]), np.array([r for _, r in sure], dtype=float)
-    places = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = [
-        abs(confidence[places == place].mean() - right[places == place].mean()) * (places == place).mean()
-        for place in range(BINS)
-        if (places == place).any()
-    ]
-    return float(sum(gaps))
 
 
 def _alpha(votes: Sequence[Mapping[tuple[str, str], str]], episodes: Sequence[str]) -> Interval | None:

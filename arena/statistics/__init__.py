@@ -4,6 +4,7 @@ Every function with chance takes its `numpy.random.Generator`, so that a table i
 Formulas, sources and the simulations behind each choice: `docs/statistics.md`.
 """
 
+from arena.statistics.confidence import calibration_error
 from arena.statistics.interval import Interval
 from arena.statistics.means import (
     DIFFERENCE,
@@ -38,6 +39,7 @@ __all__ = [
     "Strengths",
     "benjamini_hochberg",
     "bradley_terry",
+    "calibration_error",
     "differences",
     "holm",
     "interquartile_mean",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arena.diagnosis.static_metrics import Pair, by_type, calibration_error, intervals, macro_f1, score
+from arena.diagnosis.static_metrics import Pair, by_type, intervals, macro_f1, score
 from arena.faults.dataset import Episode, Truth
 
 TRUTH: dict[str, Any] = {
@@ -80,14 +80,6 @@ def test_auroc_orders_episodes_by_how_likely_a_fault_was_said_to_be():
         good(OK | {"confidence": 0.8}), good(SAID | {"confidence": 0.6}),
     ]  # fmt: skip
     assert score(pairs).auroc == pytest.approx(3 / 4)
-
-
-def test_calibration_error_is_the_mean_gap_of_the_bins():
-    """Bin 0.9: mean 0.95, half right, weight 1/2. Bin 0.2: 0.25, none right, weight 1/2."""
-    sure = [(0.92, True), (0.98, False), (0.22, False), (0.28, False)]
-    assert calibration_error(sure) == pytest.approx(0.5 * 0.45 + 0.5 * 0.25)
-    assert calibration_error([(1.0, True)]) == 0.0
-    assert calibration_error([]) is None
 
 
 def test_macro_f1_weighs_rare_labels_as_common_ones():
