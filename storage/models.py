@@ -5,6 +5,7 @@
                               │  ├──< Verdict               what a judge says, with its evidence
                               │  ├──< Fault                 what was injected (the truth)
                               │  └──< Diagnosis ──< Intervention   what was said and done about it
+                              │                └──< Counterfactual   what the other way there led to
                               └──< Lesson                   what a reflection drew from it
                               └──< ProbeAnswer              what a model answered about it, beside the truth
     Tutorial                                                a person's own video that lessons may look at
@@ -418,7 +419,8 @@ class Intervention(Base, kw_only=True):
     """The branch that it opened."""
     diagnosis_id: Mapped[str] = mapped_column(ForeignKey("diagnosis.id"))
     kind: Mapped[str] = mapped_column(String(20))
-    """sim (the whole world goes back) | physical (the arm retraces its path)"""
+    """sim (the whole world goes back) | physical (the arm retraces its path) | repair (nothing goes back) | undo (an
+    earlier one is taken back: the world is again as it was after `to_step`)"""
     at_step: Mapped[int]
     """Step index after which play stopped."""
     to_step: Mapped[int]
@@ -428,6 +430,52 @@ class Intervention(Base, kw_only=True):
     """SHA-256 of the restored snapshot; empty for a physical one."""
     exact: Mapped[bool]
     """Whether the restored state was bit-identical to the snapshot; never for a physical one."""
+    created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
+
+
+class Counterfactual(Base, kw_only=True):
+    """What came of going the other way at a diagnosis: without its intervention, or with one that was suppressed.
+
+    Playing it again adds a row.
+    """
+
+    __tablename__ = "counterfactual"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    episode_id: Mapped[str] = mapped_column(ForeignKey("episode.id"), index=True)
+    diagnosis_id: Mapped[str] = mapped_column(ForeignKey("diagnosis.id"))
+    at_step: Mapped[int]
+    """Step index after which the ways part."""
+    from_step: Mapped[int]
+    """Step index at whose beginning the other way starts: the one after `at_step`, or the one that it went back to."""
+    suppressed: Mapped[bool]
+    """Whether the record has no intervention there, and the other way has."""
+    verdict: Mapped[str] = mapped_column(String(20))
+    """Of the intervention: helped | harmed | not_needed | did_not_help"""
+    with_it: Mapped[bool]
+    """Success with the intervention."""
+    without_it: Mapped[bool]
+    exact: Mapped[bool]
+    """Whether the replay was the record, bit for bit, until the fork."""
+    prefix_steps: Mapped[int]
+    """Steps that were compared."""
+    differences: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """The first of them, in words."""
+    outcome: Mapped[str] = mapped_column(String(30))
+    """How the other way ended: won | lost | horizon"""
+    score: Mapped[float]
+    n_steps: Mapped[int]
+    """Of the other way, from `from_step` on."""
+    repair_steps: Mapped[int] = mapped_column(default=0)
+    """Of them the first so many, which carried out a repair."""
+    scores: Mapped[list[Any]] = mapped_column(default_factory=list)
+    """After each of its steps."""
+    state_hash: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the simulation state in which it ended."""
+    video: Mapped[str | None] = mapped_column(ForeignKey("artifact.sha256"), default=None)
+    """Of the other way alone: frame i is what was seen before its step i, and the last one how it ended."""
+    video_info: Mapped[dict[str, Any]] = mapped_column(default_factory=dict)
+    """fps, width, height, n_frames, codec"""
     created_at: Mapped[dt.datetime] = mapped_column(default_factory=_now)
 
 

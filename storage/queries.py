@@ -16,6 +16,7 @@ from storage.models import (
     Artifact,
     Base,
     Call,
+    Counterfactual,
     Diagnosis,
     Episode,
     Fault,
@@ -216,6 +217,11 @@ class Queries:
     def interventions(self, episode_id: str) -> list[Intervention]:
         """Rollbacks carried out, in the order of the branches that they opened."""
         return self._all(Intervention, Intervention.episode_id == episode_id, order=(Intervention.branch,))
+
+    def counterfactuals(self, episode_id: str) -> list[Counterfactual]:
+        """What the other ways at the episode's diagnoses led to, in order of play; of each the oldest first."""
+        row = Counterfactual
+        return self._all(row, row.episode_id == episode_id, order=(row.at_step, row.created_at, row.id))
 
     def faults(self, episode_id: str) -> list[Fault]:
         """Faults that were injected, by kind."""

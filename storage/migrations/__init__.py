@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-HEAD = "0004"
+HEAD = "0005"
 """Newest revision in `versions/`; a test keeps it true. Opening an up-to-date database compares it without Alembic."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import re
 from collections.abc import Callable
@@ -10,11 +11,21 @@ from typing import Any
 
 from sqlalchemy import text
 
-from storage.models import Base, Call, Diagnosis, Fault, MilestoneTruth, RunEpisode, Verdict
+from storage.models import Base, Call, Counterfactual, Diagnosis, Fault, MilestoneTruth, RunEpisode, Verdict
 from storage.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs" / "database.md"
 Rows = Callable[[str], Callable[..., Any]]
+
+
+def other_way(name: str, episode_id: str, verdict: str, minute: int) -> Counterfactual:
+    """A replay of diagnosis `d` the other way."""
+    created = dt.datetime(2026, 1, 1, 0, minute, tzinfo=dt.UTC)
+    return Counterfactual(
+        id=name, episode_id=episode_id, diagnosis_id="d", at_step=5, from_step=6, suppressed=False, verdict=verdict,
+        with_it=True, without_it=False, exact=True, prefix_steps=6, outcome="horizon", score=0.0, n_steps=1,
+        state_hash="s" * 64, created_at=created,
+    )  # fmt: skip
 
 
 def played(store: Store, rows: Rows) -> str:
@@ -54,6 +65,7 @@ def played(store: Store, rows: Rows) -> str:
                 verdict="fault",
                 fault_type="C1",
             ),
+            *(other_way(f"o{i}", episode.id, verdict, i) for i, verdict in enumerate(["harmed", "helped"])),
         ],
     )
     store.finish_episode(episode.id, outcome="won", scored=True, score=80.0, success=True)
@@ -70,19 +82,21 @@ def played(store: Store, rows: Rows) -> str:
 def test_every_query_of_the_page_answers_as_the_page_says(store: Store, rows: Rows) -> None:
     episode_id = played(store, rows)
     queries = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(queries) == 6
+    assert len(queries) == 7
     with store.read() as session:
         answers = []
         for query in queries:
             parameters = {"episode_id": episode_id} if ":episode_id" in query else {}
             answers.append(session.execute(text(query), parameters).mappings().all())
-    board, missing, cost, steps, disagreements, diagnoses = answers
+    board, missing, cost, steps, disagreements, diagnoses, others = answers
     assert [(row["episodes"], row["mean_score"], float(row["success_rate"])) for row in board] == [(1, 80.0, 1.0)]
     assert [row["identity"] for row in missing] == ["b" * 32]
     assert [(row["calls"], float(row["known_usd"]), row["calls_of_unknown_cost"]) for row in cost] == [(2, 0.25, 1)]
     assert [row["text"] for row in steps] == ["up", "up"]
     assert [row["milestone_id"] for row in disagreements] == ["m2"]
     assert [row["steps_late"] for row in diagnoses] == [3]
+    [latest] = others
+    assert (latest["diagnoser"], latest["verdict"], latest["forks"], latest["exact_ones"]) == ("rule", "helped", 1, 1)
 
 
 def test_the_page_names_every_table() -> None:
