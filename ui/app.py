@@ -2,7 +2,8 @@
 
 The UI reads and never runs: every route answers GET and HEAD alone, and closing a tab affects nothing. Where a person
 may play, the routes of `ui.play` hand what is done to `arena.human`, which runs the game; where a person may review,
-those of `ui.review` hand what is decided to `arena.review` and `arena.milestones`, which write it down.
+those of `ui.review` and `ui.watching` hand what is decided to `arena.review`, `arena.milestones` and
+`arena.diagnosis.opinions`, which write it down.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from starlette.responses import Response
 
 from arena.errors import ArenaError
 from storage.store import Store
-from ui import answers, api, media, pages
+from ui import answers, api, media, pages, watching
 from ui import play as playing
 from ui import review as reviewing
 from ui.play import PlayDesk
@@ -56,7 +57,7 @@ def create_app(
         token: Whoever shows it may look (`?token=` once, or `Authorization: Bearer`). None means that only
             requests by a loopback name are answered.
         play: Where people play, if they may; its game ends with the server.
-        review: Whether people may give verdicts, and accept and reject proposed milestones.
+        review: Whether people may give verdicts, diagnose recordings, and accept and reject proposed milestones.
     """
     viewer = make_viewer(token)
 
@@ -75,6 +76,7 @@ def create_app(
         app.include_router(playing.create_router(play))
     if review:
         app.include_router(reviewing.create_router(store))
+        app.include_router(watching.create_router(store))
     app.include_router(api.create_router(store))
     app.include_router(media.create_router(store))
     app = _mount_gradio(app, viewer, plays=play is not None, reviews=review)
@@ -227,12 +229,13 @@ def _mount_gradio(app: FastAPI, viewer: Viewer, *, plays: bool, reviews: bool) -
     if plays:
         head += f'<meta name="arena-play" content="on"><link rel="stylesheet" href="{static}/play.css">'
     if reviews:
-        head += '<meta name="arena-review" content="on">'
+        head += f'<meta name="arena-review" content="on"><link rel="stylesheet" href="{static}/diagnose.css">'
     fonts = ["system-ui", "sans-serif"]  # names of the system's own: Gradio's default theme names web fonts
     theme = gr.themes.Base(font=fonts, font_mono=["ui-monospace", "monospace"])
     with gr.Blocks(title="Rewind Arena", fill_width=True, analytics_enabled=False) as blocks:
         pages.leaderboard.build(static)
-    for page in (pages.episodes, pages.replay, pages.proposals, *((pages.play,) if plays else ())):
+    doors = (*((pages.play,) if plays else ()), *((pages.diagnose,) if reviews else ()))
+    for page in (pages.episodes, pages.replay, pages.proposals, *doors):
         with blocks.route(page.TITLE, f"/{page.NAME}", show_in_navbar=False):
             page.build(static)
     with warnings.catch_warnings():

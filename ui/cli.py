@@ -31,7 +31,7 @@ def view(
     ] = None,
     play: Annotated[bool, typer.Option("--play", help="Let visitors play games, which are recorded.")] = False,
     review: Annotated[
-        bool, typer.Option("--review", help="Let visitors overrule judges and decide on proposed milestones.")
+        bool, typer.Option("--review", help="Let visitors overrule judges, diagnose recordings, decide on milestones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

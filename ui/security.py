@@ -61,7 +61,7 @@ _CLOSED: Final = ("/file=", "/file/", "/proxy=", "/upload", "/stream/", "/call/"
 _OPEN: Final = ("/healthz",)
 
 PLAY: Final = re.compile(r"/api/play(/.*)?")
-REVIEW: Final = re.compile(r"/api/episodes/[^/]+/verdicts|/api/proposals/[^/]+/reviews")
+REVIEW: Final = re.compile(r"/api/episodes/[^/]+/(verdicts|diagnoses)|/api/proposals/[^/]+/reviews")
 """The only addresses that change anything, and only on a server that was started for it."""
 MAX_BODY: Final = 16_384
 """Bytes of one message from a page."""

@@ -2,7 +2,7 @@
 
 import { h, link, notice, show } from "./dom.js";
 
-const PAGES = { leaderboard: "Leaderboard", episodes: "Episodes", replay: "Replay", proposals: "Proposals", play: "Play" };
+const PAGES = { leaderboard: "Leaderboard", episodes: "Episodes", replay: "Replay", proposals: "Proposals", play: "Play", diagnose: "Diagnose" };
 const THEMES = ["system", "light", "dark"];
 
 function applyTheme(choice) {
@@ -33,6 +33,7 @@ function navigation(page) {
     h("a", { href: link(target, { run }), "aria-current": name === page ? "page" : null }, PAGES[name]);
   return h("nav", { "aria-label": "Pages" }, entry("leaderboard", ""), entry("episodes", "episodes"),
     h("a", { href: link("proposals", {}), "aria-current": page === "proposals" ? "page" : null }, PAGES.proposals),
+    document.querySelector("meta[name=arena-review]") ? h("a", { href: link("diagnose", {}), "aria-current": page === "diagnose" ? "page" : null }, PAGES.diagnose) : null,
     document.querySelector("meta[name=arena-play]") ? h("a", { href: link("play", {}), "aria-current": page === "play" ? "page" : null }, PAGES.play) : null,
     page === "replay" ? h("span", { "aria-current": "page" }, PAGES.replay) : null);
 }
