@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -79,9 +79,14 @@ class Agent(ABC):
     instrument: ClassVar[str] = ""
     """A label shown wherever its results are shown, for players that are no contestants."""
 
+    varies: ClassVar[str] = ""
+    """What a varied retry changes in what it does, in a word or two; empty where nothing does."""
+
     briefing: Briefing
     step: int
     """Decisions made so far in this episode."""
+    variation: int = 0
+    """Which way to act is wanted: 0 is the usual one, any other number another (see `vary`)."""
 
     def __init__(self, options: BaseModel | None = None) -> None:
         self.options = self.Options() if options is None else options
@@ -98,6 +103,7 @@ class Agent(ABC):
         """Begin an episode."""
         self.briefing = briefing
         self.step = 0
+        self.variation = 0
 
     def limit(self, budget: Budget) -> None:
         """Let a budget refuse model calls before they are sent; called after `reset`, if at all.
@@ -115,9 +121,12 @@ class Agent(ABC):
         """
 
     def act(self, observation: Mapping[str, Any]) -> Decision:
-        """`decide`, counted."""
+        """`decide`, counted; a varied decision says so in its notes."""
         decision = self.decide(observation)
         self.step += 1
+        if self.variation:
+            told = {"variation": self.variation, "varied": self.varies or "nothing"}
+            decision = replace(decision, notes={**decision.notes, **told})
         return decision
 
     def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
@@ -135,10 +144,21 @@ class Agent(ABC):
     def rolled_back(self) -> None:
         """The world went back to an earlier moment: drop whatever was believed about the present."""
 
+    def vary(self, variation: int) -> None:
+        """From now on act otherwise than usual: the same state and the same policy would fail in the same way again.
+
+        Called after a diagnosis, before the retry, in play and in replay alike; `rolled_back` changes nothing in it.
+
+        Args:
+            variation: 0 for the usual way; other numbers for other ways, each the same whenever it is asked for.
+        """
+        self.variation = variation
+
     def close(self) -> None:
         """Release what it holds."""
 
     def chance(self) -> np.random.Generator:
-        """A fresh generator for this step: the same for the same episode and step."""
-        digest = hashlib.sha256(f"{self.briefing.seed}:{self.step}".encode()).digest()
+        """A fresh generator for this step: the same for the same episode, step and variation."""
+        named = f"{self.briefing.seed}:{self.step}" + (f":{self.variation}" if self.variation else "")
+        digest = hashlib.sha256(named.encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "big"))

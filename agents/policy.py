@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class ScriptedPolicy(Agent):
     """A scripted tabletop policy that does not re-check its grasp, as many learned policies do not.
 
-    Told that the world went back, it looks at the scene once and believes what is true then.
+    Told that the world went back, it looks at the scene once and believes what is true then. A varied retry gives its
+    hand a little noise.
     """
 
     name = "scripted-policy"
     privileged = True
     instrument = "scripted policy: does not re-check its grasp; its faults are there to be diagnosed"
+    varies = "noise"
 
     _policy: BelievingExpert | BelievingPlayer | None = None
 
@@ -51,9 +53,10 @@ class ScriptedPolicy(Agent):
 
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Act on the present belief."""
-        policy = self._present()
-        action = self.briefing.actions.parse(policy.act())
-        return Decision(action=action)
+        action = np.array(self._present().act(), float)
+        if self.variation:
+            action[:3] += self.chance().normal(0.0, VARIED_NOISE, 3)
+        return Decision(action=self.briefing.actions.parse(np.clip(action, -1.0, 1.0).tolist()))
 
     def replay(self, observation: Mapping[str, Any], decision: Decision) -> None:
         """Let the policy act on the same world, so that it comes to the same beliefs."""
@@ -71,6 +74,10 @@ class ScriptedPolicy(Agent):
             self._policy = believing_player(world(self.briefing))  # type: ignore[arg-type]  # `reset` has checked it
             self._policy.reset()
         return self._policy
+
+
+VARIED_NOISE = 0.05
+"""Standard deviation of what a varied retry adds to the scripted policy's translation: 2.5 mm in each step."""
 
 
 class NoisyExpertOptions(BaseModel):
@@ -101,12 +108,14 @@ class NoisyExpert(Agent):
     drawn from the episode's own chance, a constant sideways pull sets in within the first steps (5 to 24),
     somewhat stronger than the expert's largest correction: the hand drifts off and the episode fails. So the
     expected success is (1 - failure_rate) times the expert's own: a policy to weigh monitors and diagnoses with.
+    A varied retry has other noise, and draws afresh whether it is pulled.
     `notes["pulled"]` says whether the pull acts, for whoever compares.
     """
 
     name = "noisy-expert"
     privileged = True
     instrument = "test weight: the scripted expert with noise; a set share of its episodes is pulled off course"
+    varies = "noise"
     Options = NoisyExpertOptions
     options: NoisyExpertOptions
 
@@ -128,6 +137,11 @@ class NoisyExpert(Agent):
             raise UnsupportedSpace(reason)
         self._pull = _draw(briefing.seed, self.options.failure_rate)
 
+    def vary(self, variation: int) -> None:
+        """Other noise, and another draw."""
+        super().vary(variation)
+        self._pull = _draw(self.briefing.seed, self.options.failure_rate, variation)
+
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """The expert's action, shaken, and in an episode that is to fail pulled aside."""
         action = np.array(world(self.briefing).expert_action(), float)
@@ -144,9 +158,9 @@ PULL = 1.6
 drift of 0.6, 1.5 cm in each step."""
 
 
-def _draw(seed: int, rate: float) -> _Pull | None:
+def _draw(seed: int, rate: float, variation: int = 0) -> _Pull | None:
     """Whether and how the episode of that seed is pulled; the draws do not depend on the rate."""
-    rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, 0x9011])
+    rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, 0x9011, *([variation] if variation else [])])
     chance, onset, angle = rng.random(), int(rng.integers(5, 25)), rng.uniform(-np.pi, np.pi)
     if chance >= rate:
         return None

@@ -18,6 +18,7 @@ class RandomAgent(Agent):
     """Plays a random valid action: the floor of every table."""
 
     name = "random"
+    varies = "noise"
 
     def decide(self, observation: Mapping[str, Any]) -> Decision:
         """Draw an action; the observation is not looked at."""
@@ -109,6 +110,7 @@ class CalibratedAgent(Agent):
     name = "calibrated"
     privileged = True
     instrument = "test weight: plays the expert's action with probability p, p + gain after a lesson"
+    varies = "noise"
     Options = CalibratedOptions
     options: CalibratedOptions
 

@@ -357,6 +357,8 @@ class Play:
         )
         self._pending = dict(repair)
         self._given_up = self._pending.get("kind") == "abort" and kind != UNDO
+        if kind != UNDO:
+            self._agent.vary(int(self._pending.get("vary", 0)))
         if kind == "physical":
             timeline.begin_retrace(self._env, to, self._max_added)
         elif kind == UNDO:

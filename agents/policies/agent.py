@@ -37,10 +37,12 @@ class PolicyAgent(Agent):
 
     It looks at the cameras only when it asks for a chunk, which it then executes for `replan` steps. A step's notes
     hold what a resumed or replayed episode needs: the number of the chunk, the place in it, and, where a chunk came,
-    the rest of it. A failing server is a `ProviderError` and never the policy's failure.
+    the rest of it. A failing server is a `ProviderError` and never the policy's failure. A varied retry executes
+    another number of steps of each chunk: no protocol can ask a policy for other noise.
     """
 
     name: ClassVar[str] = "policy"
+    varies: ClassVar[str] = "replan length"
     Options = PolicyOptions
     options: PolicyOptions
 
@@ -168,6 +170,8 @@ class PolicyAgent(Agent):
         self._foreseen = chunk[steps:]
         self._chunk, self._position = self._chunk + 1, 0
         notes |= {**answer.notes, "horizon": len(rows), "rest": list(self._queue)[1:], "foreseen": self._foreseen}
+        if self.variation:
+            notes["replan"] = steps
         return notes | ({"clipped": clipped} if clipped else {})
 
     def _disagreement(self, chunk: Sequence[Sequence[float]]) -> dict[str, float]:
@@ -184,7 +188,20 @@ class PolicyAgent(Agent):
             raise WireError(
                 f"`{answer.name}` holds {horizon} steps, fewer than `replan` = {self.options.replan}; lower `replan`"
             )
-        return min(self._conventions.replan or client.default_replan or horizon, horizon)
+        usual = min(self._conventions.replan or client.default_replan or horizon, horizon)
+        return varied_replan(usual, horizon, self.variation)
+
+
+def varied_replan(usual: int, horizon: int, variation: int) -> int:
+    """Steps of a chunk that a varied retry executes: half as many first, for who looks more often sees more.
+
+    Args:
+        usual: as many as without variation.
+        horizon: steps that the chunk has.
+        variation: 0 is the usual number; 1, 2, 3 ... others, in turn. A chunk of one step leaves no choice.
+    """
+    others = [steps for steps in (usual // 2, 2 * usual, usual // 4) if 1 <= steps <= horizon]
+    return others[(variation - 1) % len(others)] if variation and others else usual
 
 
 def make_client(options: PolicyOptions, clock: Clock | None = None) -> PolicyClient:

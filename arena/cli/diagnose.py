@@ -83,6 +83,9 @@ def run_tasks(
     ] = None,
     rollback: Annotated[str, typer.Option("--rollback", help="`sim`, or `physical`: the arm alone.")] = "sim",
     interventions: Annotated[int, typer.Option("--interventions", min=1, max=20, help="In one episode.")] = 3,
+    vary: Annotated[
+        bool, typer.Option("--vary", help="A second try at the same place has other noise, or replans at other steps.")
+    ] = False,
     workers: Annotated[int | None, typer.Option("--workers", "-j", min=0, help="Processes.")] = None,
     database: Database = None,
     artifacts: Artifacts = None,
@@ -105,7 +108,7 @@ def run_tasks(
                 try:
                     run_id = run_dynamic(
                         store, place, scenes, names, agent=agent, calibration=str(file), model=options,
-                        max_interventions=interventions, rollback=rollback, workers=workers, observer=bar,
+                        max_interventions=interventions, rollback=rollback, vary=vary, workers=workers, observer=bar,
                     )  # fmt: skip
                 except ValueError as error:
                     raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None

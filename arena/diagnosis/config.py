@@ -63,10 +63,13 @@ class DiagnosisConfig(BaseModel):
     """Rollbacks in one episode at most; with 0 faults are named and nothing is done (the control condition)."""
     max_diagnoses: Annotated[int, Field(ge=1, le=100)] = 6
     """Alarms in one episode that the diagnoser is asked about."""
-    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     stages: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
     """For `vlm`: ask also when a new stage begins (the gripper is told something else), without any alarm. Such looks
     take at most half of `max_diagnoses`, and nothing of what alarms may need."""
+    vary: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    """From the second try at the same place on, have the policy act otherwise: other noise, or another number of steps
+    of each chunk. The same state and the same policy would fail in the same way."""
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     """A diagnosis less sure than this changes nothing."""
     margin_steps: Annotated[int, Field(ge=2, le=100)] = MARGIN_STEPS
     """For `rules`: steps between the rollback target and the first odd reading."""
@@ -92,8 +95,8 @@ class DiagnosisConfig(BaseModel):
     model: ModelOptions | None = None
     """For `vlm`: the model, by name or with its options."""
     unanswered: Annotated[Literal["abstain", "stop"], Field(exclude_if=lambda value: value == "abstain")] = "abstain"
-    """For `vlm`, where its provider fails: go on as if it had abstained, or `stop`: the episode ends without a score and
-    is played again at the next start."""
+    """For `vlm`, where its provider fails: go on as if it had abstained, or `stop`: the episode ends without a score
+    and is played again at the next start."""
 
     @model_validator(mode="before")
     @classmethod
@@ -114,12 +117,12 @@ class DiagnosisConfig(BaseModel):
                 raise ValueError(f"diagnoser {name!r} needs {', '.join(fields)}")
             if self.diagnoser != name and given:
                 raise ValueError(f"{', '.join(given)}: for diagnoser {name!r} alone")
+        if self.stages and self.diagnoser != "vlm":
+            raise ValueError("stages: for diagnoser 'vlm' alone; the others go by alarms")
         if self.subgoals and self.calibration is None:
             raise ValueError("subgoals: which ones follow which is learned; give a `calibration`")
         return self
 
-        if self.stages and self.diagnoser != "vlm":
-            raise ValueError("stages: for diagnoser 'vlm' alone; the others go by alarms")
 
 _NEEDS = {
     "random-trigger": ("rate", "spread_steps"), "planted": ("detection", "false_alarm", "every"), "human": ("opinion",),
@@ -140,11 +143,12 @@ def build(config: DiagnosisConfig) -> DiagnosingSupervisor | None:
         _monitors(config, found),
         max_interventions=config.max_interventions,
         max_diagnoses=config.max_diagnoses,
+        stages=config.stages,
+        vary=config.vary,
         min_confidence=config.min_confidence,
         picture_every=config.picture_every,
         rollback=config.rollback,
         max_added_steps=config.max_added_steps,
-        stages=config.stages,
         wants_subgoals=config.subgoals,
         privileged=config.diagnoser in _PRIVILEGED,
         undo=config.diagnoser not in INSTRUMENTS,

@@ -219,6 +219,8 @@ class _Replay:
             self._agent.rolled_back()
         body = self._bodies[fork.diagnosis_id]
         repair = body.get("repair") or {}
+        if fork.kind != UNDO:
+            self._agent.vary(int(repair.get("vary", 0)))
         if fork.kind != UNDO and repair.get("kind") == "reprompt":
             self._prompt = str(repair["reprompt"])
         if fork.kind in (REPAIR, "physical"):

@@ -76,6 +76,7 @@ def configs(
     max_interventions: int = 3,
     horizon: str = "charged",
     rollback: str = "sim",
+    vary: bool = False,
     random: tuple[float, int] | None = None,
     opinion: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -89,6 +90,7 @@ def configs(
         max_interventions: in an episode.
         horizon: `charged` counts what was undone.
         rollback: `sim` or `physical`.
+        vary: have the policy act otherwise from the second try at the same place on.
         random: rate and spread of the random trigger; without them it is left out.
         opinion: what a person said of the one scenario that is configured; without it `human` is left out.
 
@@ -100,6 +102,8 @@ def configs(
         shared["horizon"] = horizon
     if rollback != "sim":
         shared["rollback"] = rollback
+    if vary:
+        shared["vary"] = True
     watched = {**shared, **({"calibration": calibration} if calibration else {})}
     found: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -200,6 +204,7 @@ def run_dynamic(
     max_interventions: int = 3,
     horizon: str = "charged",
     rollback: str = "sim",
+    vary: bool = False,
     horizons: Mapping[str, int] | None = None,
     workers: int | None = None,
     name: str = "diagnosis",
@@ -221,6 +226,7 @@ def run_dynamic(
         "max_interventions": max_interventions,
         "horizon": horizon,
         "rollback": rollback,
+        "vary": vary,
     }
     people = [one for one in wanted if opinions.is_human(one)]
     first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from agents.gateway.messages import plain_schema
 
@@ -94,6 +95,9 @@ class Repair(BaseModel):
     offset_m: OffsetVector | None = Field(default=None, description="for `offset`: shift of the next target, metres")
     reprompt: LongText = Field(default="", description="for `reprompt`: the instruction to give instead")
     apply_steps: Annotated[int, Field(ge=0, le=100)] = Field(default=0, description="for `offset`: over how many steps")
+    # What the arena decides itself; not in the schema that a model is given, and not said where it is 0.
+    vary: SkipJsonSchema[Annotated[int, Field(ge=0, le=100)]] = Field(default=0, exclude_if=lambda number: number == 0)
+    """In which way the policy is to act then (`Agent.vary`): 0 the usual one, others where that was tried before."""
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:

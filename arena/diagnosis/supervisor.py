@@ -23,6 +23,8 @@ VERIFY_STEPS = 40
 """Steps after a repair, beyond those that it undid, until it is asked whether things are worse than before."""
 PATIENCE = 1.5
 """After an intervention an episode is no longer like those that the limits were set on: they are this much wider."""
+SAME_PLACE_STEPS = 10
+"""A try that begins no later than this after the place where an earlier one began goes over the same ground again."""
 VERIFICATION = "verification"
 """Trigger of a directive that takes a repair back."""
 
@@ -60,6 +62,7 @@ class DiagnosingSupervisor:
         rollback: what kind the engine carries out; all of one supervisor's are of one kind.
         max_added_steps: once rollbacks have cost so many steps, faults are only named; None sets no bound.
         undo: take a rollback of the whole world back if, some time after it, things are worse than before.
+        vary: from the second try at the same place on, have the policy act otherwise (`Agent.vary`).
         wants_subgoals: be told the engine's sub-goal predicates.
         privileged: be told the truth: for instruments.
         calibration: what the monitors' limits rest on, for the fingerprint.
@@ -82,6 +85,7 @@ class DiagnosingSupervisor:
         rollback: RollbackKind = "sim",
         max_added_steps: int | None = None,
         undo: bool = True,
+        vary: bool = False,
         wants_subgoals: bool = False,
         privileged: bool = False,
         calibration: str | None = None,
@@ -100,6 +104,7 @@ class DiagnosingSupervisor:
         self.rollback = rollback
         self.max_added_steps = max_added_steps
         self.undo = undo and rollback == "sim"
+        self.vary = vary
         self.wants_subgoals = wants_subgoals
         self.privileged = privileged
         self.calibration = calibration
@@ -128,6 +133,8 @@ class DiagnosingSupervisor:
             chosen["horizon"] = self.horizon
         if self.stages is not None:
             chosen["stages"] = self.stages.settings()
+        if self.vary:
+            chosen["vary"] = {"same_place_steps": SAME_PLACE_STEPS}
         return {
             "supervisor": self.version,
             "diagnoser": self.diagnoser.fingerprint(),
@@ -153,6 +160,8 @@ class DiagnosingSupervisor:
         self._pictures: dict[int, dict[str, Frame]] = {}
         self._interventions = self._diagnoses = self._looks = 0
         self._acted: list[str] = []
+        self._places: list[int] = []
+        """From where it was tried again, in steps of the timeline of then."""
         self._pending: _Pending | None = None
         self._last: tuple[str, Moment] | None = None
         """The last alarm and its moment, until it has led to something."""
@@ -170,12 +179,15 @@ class DiagnosingSupervisor:
         if problems:  # whatever a diagnoser returns, an impossible target is never acted upon
             diagnosis = Diagnosis.abstention(moment.index, "invalid", "; ".join(problems))
         target = self._target(diagnosis, moment)
+        act = target is None and self._acts(diagnosis, moment) and diagnosis.repair.kind not in ("none", "reset")
+        variation = self._variation(target) if act or target is not None else 0
+        repair = diagnosis.repair.model_copy(update={"vary": variation})
         return Directive(
             trigger=alarm.monitor,
             diagnoser=self.diagnoser.name,
-            body=diagnosis.to_json(),
+            body=diagnosis.model_copy(update={"repair": repair}).to_json(),
             rollback_to=target,
-            act=target is None and self._acts(diagnosis, moment) and diagnosis.repair.kind not in ("none", "reset"),
+            act=act,
             calls=opinion.calls,
         )
 
@@ -244,6 +256,20 @@ class DiagnosingSupervisor:
             return min(moment.snapshots, default=None)
         return diagnosis.rollback_step
 
+    def _variation(self, to: int | None) -> int:
+        """How often it was tried already from there, or from somewhat earlier or later: the policy is to act otherwise.
+
+        The same state and the same policy would only fail in the same way again.
+        """
+        if not self.vary:
+            return 0
+        place = self._place(to)
+        return sum(place <= earlier + SAME_PLACE_STEPS for earlier in self._places)
+
+    def _place(self, to: int | None) -> int:
+        """How many steps of the present timeline lie before a step; None is the present."""
+        return sum(to is None or reading.step < to for reading in self._readings)
+
     def _count(self, to: int | None) -> None:
         """One more intervention, because of the last alarm; note what it is to be measured by."""
         if self._last is not None:
@@ -256,6 +282,7 @@ class DiagnosingSupervisor:
                 subgoals=_reached(self._readings),
                 readings=list(self._readings),
             )
+        self._places.append(self._place(to))
         self._interventions += 1
         self._last = None
 
