@@ -19,6 +19,7 @@ from arena.diagnosis import conformal, counterfactual
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic, scenarios
 from arena.diagnosis.dynamic_table import Line, Table, dynamic_table
+from arena.diagnosis.opinions import is_human
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import load
 from environments.robots.faults import KINDS
@@ -114,6 +115,11 @@ def run_tasks(
                     raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None
         table = dynamic_table(store, run_id)
     _tell(table, as_json)
+    known = [line.condition for line in table.lines]
+    for name in names:
+        if is_human(name) and name not in known:
+            told = f"{name}: nobody has looked at {run_id} yet; `arena view --review` has a page for that"
+            errors.print(told, markup=False, highlight=False)
     if bar.failures:
         raise typer.Exit(1)
 
@@ -152,14 +158,23 @@ def replay_forks(
     run: Annotated[str, typer.Argument(help="Run id, or its beginning.", show_default=False)],
     conditions: Annotated[str, typer.Option("--conditions", help="With commas.  [default: all]")] = "",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Episodes at most.", show_default=False)] = None,
+    video: Annotated[bool, typer.Option("--video", help="Film the other way, for the viewer.")] = False,
     database: Database = None,
     artifacts: Artifacts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play each intervention the other way: was it needed, did it help? Exits with 1 if a replay is not exact."""
-    with location(database, artifacts).open() as store:
-        asked = counterfactual.of_run(store, run, conditions=_listed(conditions), limit=limit)
-        found = list(track(asked, "Playing the other way", console=errors, transient=True))
+    """Play each intervention the other way and keep what came of it: was it needed, did it help?
+
+    Exits with 1 if a replay is not exact.
+    """
+    place = location(database, artifacts)
+    found = []
+    with place.open() as store:
+        films = place.scratch if video else None
+        asked = counterfactual.of_run(store, run, conditions=_listed(conditions), limit=limit, films=films)
+        for item in track(asked, "Playing the other way", console=errors, transient=True):
+            counterfactual.keep(store, item)
+            found.append(item)
     counts = counterfactual.tally(found)
     if as_json:
         print_json({"tally": asdict(counts), "forks": [item.to_json() for item in found]})
@@ -255,6 +270,11 @@ def _tell(table: Table, as_json: bool) -> None:
     for line in table.lines:
         shown.add_row(*map(plain, _cells(line)))
     console.print(shown)
+    for line in table.lines:
+        if line.episodes < table.scenarios:
+            those = "scenarios were looked at" if is_human(line.condition) else "scenarios were played"
+            told = f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
     console.print(
         "rescued, broken: against the same episodes left alone; false alarms: claims in episodes without a fault, N1 "
         "with a benign one; forks, added steps, model calls and seconds: per episode",

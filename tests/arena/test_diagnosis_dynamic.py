@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ from arena.diagnosis.dynamic_table import Table, bootstrap_sum, dynamic_table
 from arena.location import Location
 from environments.robots.faults import Fault
 from storage.store import Store
+from storage.video import read_frames
 
 pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
 
@@ -82,6 +84,39 @@ def test_without_the_intervention_the_episode_ends_as_it_does_alone(played: tupl
     assert len(found) == 2
     assert [(item.exact, item.verdict, item.suppressed) for item in found] == [(True, "helped", False)] * 2
     assert counterfactual.tally(found) == counterfactual.Tally(2, 2, 2, 0, 0, 0)
+    failed = store.episodes(run_id, outcome="horizon")
+    alone = {episode.state_hash for episode in failed if not episode.spec["supervision"]}
+    assert {item.branch.state_hash for item in found} == alone, "bit for bit the episode left alone"
+
+
+def test_what_the_other_way_led_to_is_kept_and_a_second_look_adds_to_it(played: tuple[Store, str, Table]):
+    store, run_id, _ = played
+    [found] = counterfactual.of_run(store, run_id, conditions=["rules"], limit=1)
+    first, second = counterfactual.keep(store, found), counterfactual.keep(store, found)
+    [one, two] = store.counterfactuals(found.episode)
+    assert {one.id, two.id} == {first.id, second.id}
+    assert (one.diagnosis_id, one.verdict, one.exact, one.suppressed) == (found.diagnosis, "helped", True, False)
+    assert (one.from_step, one.outcome, one.with_it, one.without_it) == (one.at_step + 1, "horizon", True, False)
+    assert one.n_steps == len(one.scores) > 0 and one.score == one.scores[-1] and one.repair_steps == 0
+    assert (one.video, one.video_info) == (None, {})
+
+
+@pytest.mark.gl
+def test_the_other_way_is_filmed_without_being_changed(played: tuple[Store, str, Table], tmp_path: Path):
+    """One picture before each step and one of the end; the first is what the record shows at the fork."""
+    store, run_id, _ = played
+    [seen] = counterfactual.of_run(store, run_id, conditions=["rules"], limit=1, films=tmp_path / "films")
+    [unseen] = counterfactual.of_run(store, run_id, conditions=["rules"], limit=1)
+    assert (seen.branch.state_hash, seen.branch.scores) == (unseen.branch.state_hash, unseen.branch.scores)
+    row = counterfactual.keep(store, seen)
+    assert row.video and row.video_info["n_frames"] == row.n_steps + 1
+    assert list((tmp_path / "films").iterdir()) == [], "what is unfinished leaves nothing behind"
+    episode = store.episode(seen.episode)
+    assert episode.video
+    with store.artifacts.open(row.video) as other, store.artifacts.open(episode.video) as record:
+        [first] = read_frames(other, [0])
+        [left] = read_frames(record, [store.steps(episode.id, row.at_step, row.at_step + 1)[0].frame + 1])
+    assert np.abs(first.astype(int) - left.astype(int)).mean() < 3, "both are one picture, encoded twice"
 
 
 def test_a_suppressed_intervention_is_played_too(calibration: Path, tmp_path: Path):
@@ -92,7 +127,7 @@ def test_a_suppressed_intervention_is_played_too(calibration: Path, tmp_path: Pa
         run_id = run.run(experiment("suppressed", SCENES[3:], asked), store, place, workers=0)
         found = next(counterfactual.of_run(store, run_id))
     assert (found.suppressed, found.with_it, found.without, found.verdict) == (True, True, False, "helped")
-    assert found.exact
+    assert found.exact and found.branch.from_step <= found.step
 
 
 def test_the_bootstrap_draws_scenes_of_one_seed_together():
