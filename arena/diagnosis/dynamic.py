@@ -119,7 +119,7 @@ def configs(
             if model is None:
                 raise ValueError(f"condition {name!r} needs a model")
             looks = {"stages": True} if name == "vlm-stages" else {}
-            found[name] = {"diagnoser": "vlm", "model": model, **looks, **watched}
+            found[name] = {"diagnoser": "vlm", "model": model, "unanswered": "stop", **looks, **watched}
         elif name == "random-trigger":
             if random is not None:
                 found[name] = {"diagnoser": name, "rate": random[0], "spread_steps": random[1], **shared}
