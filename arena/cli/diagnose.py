@@ -66,7 +66,7 @@ def run_tasks(
     severities: Annotated[str, typer.Option("--severities", help="0 (benign) to 3, with commas.")] = "0,2",
     repeat: Annotated[bool, typer.Option("--repeat", help="Faults come back when they are rolled back from.")] = False,
     conditions: Annotated[
-        str, typer.Option("--conditions", help="With commas; also `rules-subgoals`, `vlm`, `vlm-stages` (looks, too).")
+        str, typer.Option("--conditions", help="With commas; also `rules-subgoals`, `vlm`, `vlm-stages`, `human`.")
     ] = ",".join(CONDITIONS),
     agent: Agent = "scripted-policy",
     calibration: Annotated[
