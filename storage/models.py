@@ -395,7 +395,7 @@ class Diagnosis(Base, kw_only=True):
     step_index: Mapped[int]
     """The step after which it was asked."""
     trigger: Mapped[str] = mapped_column(String(60))
-    """The monitor that raised it."""
+    """The monitor that raised it; `review` where a person said it of the finished recording."""
     diagnoser: Mapped[str] = mapped_column(String(120))
     fingerprint: Mapped[str] = mapped_column(String(32))
     verdict: Mapped[str] = mapped_column(String(20))

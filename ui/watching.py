@@ -74,8 +74,9 @@ def create_router(store: Store) -> APIRouter:
 
     @router.get("/watch")
     def runs() -> dict[str, Any]:
-        """Runs with episodes that were left alone, newest first."""
-        return {"runs": [{"id": run_id} for run_id in opinions.runs_to_watch(store)]}
+        """Runs with recordings that can be watched, newest first, and how many there are."""
+        counts = ((run_id, len(opinions.recordings(store, run_id))) for run_id in opinions.runs_to_watch(store))
+        return {"runs": [{"id": run_id, "recordings": count} for run_id, count in counts if count]}
 
     @router.get("/watch/{run_id}")
     def recordings(run_id: str, name: Annotated[str, Query(max_length=200)] = "") -> dict[str, Any]:

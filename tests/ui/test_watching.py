@@ -65,7 +65,7 @@ def test_a_watcher_is_told_neither_fault_nor_ending_nor_what_others_said(
     client: TestClient, watched: Store, ids: dict[str, str]
 ) -> None:
     assert client.post(f"/api/episodes/{ids['disputed']}/diagnoses", json=FAULT).status_code == 201
-    assert client.get("/api/watch").json() == {"runs": [{"id": RUN}]}
+    assert client.get("/api/watch").json() == {"runs": [{"id": RUN, "recordings": 2}]}
     told = client.get(f"/api/watch/{RUN}", params={"name": "eve"})
     items = told.json()["items"]
     assert [item["id"] for item in items] == sorted([ids["first"], ids["disputed"]]), "what is not filmed is left out"

@@ -15,8 +15,8 @@ const CLASSES = { perception: "Perception", planning: "Planning", control: "Cont
 const SEEN = "arena-seen-";
 
 class Watch {
-  constructor(main, data, chosen) {
-    Object.assign(this, { main, data, timer: null });
+  constructor(main, data, runs, chosen) {
+    Object.assign(this, { main, data, runs, timer: null });
     this.name = nameField();
     this.who = this.name.value;
     this.name.field.addEventListener("change", () => this.#introduced());
@@ -78,7 +78,7 @@ class Watch {
     this.said = h("div", { class: "grow", role: "status", "aria-live": "polite" });
     this.#list();
     show(this.main,
-      h("div", { class: "bar" }, h("h1", {}, "Diagnose"), h("label", {}, "Recording", this.choice), this.count, this.name.element),
+      h("div", { class: "bar" }, h("h1", {}, "Diagnose"), this.runs.length > 1 ? this.#chooseRun() : null, h("label", {}, "Recording", this.choice), this.count, this.name.element),
       h("p", { class: "goal" }, h("b", {}, this.item.title), ": ", this.item.goal),
       h("div", { class: "replay" },
         h("div", { class: "left" }, this.player.element,
@@ -86,6 +86,11 @@ class Watch {
           this.over,
           h("p", { class: "legend" }, "The robot was left alone. Some recordings hold a fault, some a harmless one, some none. Watch as if it were happening: the latest step that you have seen is the present, and you can look back from there. As soon as you would step in, say so.")),
         h("div", { class: "right" }, this.#form())));
+  }
+
+  #chooseRun() {
+    const chosen = (event) => { location.href = link("diagnose", { run: event.target.value }); };
+    return h("label", {}, "Run", h("select", { id: "run", onchange: chosen }, this.runs.map(({ id, recordings }) => h("option", { value: id, selected: id === this.data.run }, `${id} (${recordings})`))));
   }
 
   #list() {
@@ -234,7 +239,7 @@ class Watch {
   }
 }
 
-/** Draw the page for `?run=` and `?ep=`; without a run, the newest that left episodes alone. */
+/** Draw the page for `?run=` and `?ep=`; without a run, the newest with recordings. */
 export async function render(main) {
   const params = new URLSearchParams(location.search);
   document.title = "Diagnose · Rewind Arena";
@@ -251,5 +256,5 @@ export async function render(main) {
     show(main, bar(), notice(`Run ${run} has no recording of every step`, how));
     return;
   }
-  new Watch(main, data, params.get("ep"));
+  new Watch(main, data, runs, params.get("ep"));
 }
