@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,12 @@ import typer
 from rich.progress import track
 from typer.core import TyperGroup
 
+import agents
 import environments
 from arena import run as runs
 from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
-from arena.cli.progress import ProgressBar
+from arena.cli.endpoints import entry_of, player_of, require_model, require_policy
+from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
 from arena.diagnosis import conformal, counterfactual
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic, scenarios
@@ -22,6 +24,8 @@ from arena.diagnosis.dynamic_table import Line, Table, dynamic_table
 from arena.diagnosis.opinions import is_human
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import load
+from arena.faults.plan import Player
+from arena.identity import digest
 from environments.robots.faults import KINDS
 from environments.task import ActionSpace
 
@@ -51,7 +55,10 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(tracks, name="diagnose")
 
 
-Agent = Annotated[str, typer.Option("--agent", help="The policy that is watched.")]
+Agent = Annotated[
+    str,
+    typer.Option("--agent", help="The policy; options behind a colon: `policy:protocol=openpi,url=ws://HOST:PORT`."),
+]
 
 
 @tracks.command(DYNAMIC)
@@ -104,23 +111,27 @@ def run_tasks(
             if len(what) == 1 and Path(what[0]).is_file():
                 run_id = runs.run(load(what[0], model=options), store, place, workers=workers, observer=bar)
             else:
-                scenes = _scenes(what, seeds, faults, severities, repeat)
-                file = calibration or _calibration(place.scratch.parent, agent, scenes)
+                scenes, player = _scenes(what, seeds, faults, severities, repeat), player_of(agent)
+                require_policy(player)
+                if options is not None and {"vlm", "vlm-stages"} & set(names):
+                    require_model(options)
+                file = _calibration(calibration, place.scratch.parent, player, scenes, names)
                 try:
                     run_id = run_dynamic(
-                        store, place, scenes, names, agent=agent, calibration=str(file), model=options,
+                        store, place, scenes, names, agent=entry_of(player), calibration=file, model=options,
                         max_interventions=interventions, rollback=rollback, vary=vary, workers=workers, observer=bar,
                     )  # fmt: skip
                 except ValueError as error:
                     raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None
-        table = dynamic_table(store, run_id)
+        table, missing = dynamic_table(store, run_id), unmeasured(store, run_id)
     _tell(table, as_json)
     known = [line.condition for line in table.lines]
     for name in names:
         if is_human(name) and name not in known:
             told = f"{name}: nobody has looked at {run_id} yet; `arena view --review` has a page for that"
             errors.print(told, markup=False, highlight=False)
-    if bar.failures:
+    if bar.failures or missing:
+        tell_unmeasured(missing, errors)
         raise typer.Exit(1)
 
 
@@ -146,9 +157,21 @@ def calibrate(
     alpha: Annotated[
         float, typer.Option("--alpha", min=0.001, max=0.5, help="Clean episodes with an alarm, at most.")
     ] = 0.05,
+    first_seed: Annotated[
+        int, typer.Option("--first-seed", min=0, max=2**31 - 1, help="Of the episodes; keep them apart from others.")
+    ] = conformal.FIRST_SEED,
 ) -> None:
-    """Set the monitors' thresholds from a policy's clean episodes, on seeds that nothing else uses."""
-    found = conformal.calibrate(_tasks(what), agent, episodes=episodes, alpha=alpha, tell=_tell_calibrated)
+    """Set the monitors' thresholds from a policy's clean episodes, on seeds that nothing else uses.
+
+    What was played when it is interrupted, or when a served policy fails, lies beside the file until it is written:
+    the same command goes on there.
+    """
+    tasks, player = _tasks(what), player_of(agent)
+    require_policy(player)
+    found = conformal.calibrate(
+        tasks, player.agent, player.options, episodes=episodes, alpha=alpha, first_seed=first_seed,
+        journal=_journal(to), tell=_tell_calibrated,
+    )  # fmt: skip
     found.save(to)
     console.print(f"wrote {to}", markup=False, highlight=False)
 
@@ -203,20 +226,52 @@ def _tell_calibrated(task_id: str, found: conformal.TaskCalibration) -> None:
     errors.print(told, markup=False, highlight=False)
 
 
-def _calibration(folder: Path, agent: str, scenes: Sequence[Scenario]) -> Path:
-    """The file for these tasks: the one that was made before, or a new one."""
+_WATCHED = ("rules", "restart", "monitors-only", "vlm")
+"""Conditions whose alarms rest on limits; the beginnings of their names."""
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}.episodes.jsonl")
+
+
+def _calibration(
+    given: Path | None, folder: Path, player: Player, scenes: Sequence[Scenario], names: Sequence[str]
+) -> str | None:
+    """The file of this policy's limits on these tasks: the given one, or one made before, or a new one.
+
+    Raises:
+        InvalidExperiment: if the given one is of another policy, or lacks a task.
+    """
     tasks = sorted({scene.task for scene in scenes})
-    path = folder / "calibrations" / f"{agent}-{conformal.name_of(tasks)}.json"
+    who = agents.create(player.agent, player.options).fingerprint()
+    if given is not None:
+        found = Calibration.load(given)
+        missing = [task for task in tasks if task not in found.tasks]
+        if found.agent != who:
+            remedy = f"is not of this policy but of {_who(found.agent)}; limits hold for one policy: calibrate again"
+            raise InvalidExperiment("arguments", [Problem("--calibration", str(given), remedy)])
+        if missing:
+            remedy = f"lacks {', '.join(missing[:3])}, where nothing would ever be noticed; calibrate on it too"
+            raise InvalidExperiment("arguments", [Problem("--calibration", str(given), remedy)])
+        return str(given)
+    if not any(name.startswith(_WATCHED) for name in names):
+        return None
+    told = f"-{digest(who, 10)}" if player.options else ""
+    path = folder / "calibrations" / f"{player.agent}{told}-{conformal.name_of(tasks)}.json"
     if path.exists():
         try:
             Calibration.load(path)
         except conformal.NoCalibration as error:
             errors.print(f"{error}", markup=False, highlight=False)
         else:
-            return path
-    errors.print(f"calibrating {agent} on {len(tasks)} tasks", markup=False, highlight=False)
-    conformal.calibrate(tasks, agent, tell=_tell_calibrated).save(path)
-    return path
+            return str(path)
+    errors.print(f"calibrating {player.label} on {len(tasks)} tasks", markup=False, highlight=False)
+    conformal.calibrate(tasks, player.agent, player.options, journal=_journal(path), tell=_tell_calibrated).save(path)
+    return str(path)
+
+
+def _who(fingerprint: Mapping[str, Any]) -> str:
+    return " ".join(str(fingerprint[key]) for key in ("agent", "protocol", "model", "host") if fingerprint.get(key))
 
 
 def _scenes(what: Sequence[str], seeds: int, faults: str, severities: str, repeat: bool) -> list[Scenario]:

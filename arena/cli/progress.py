@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
+from arena.outcomes import Outcome
 from arena.plan import Plan
 from arena.workers import Progress as Finished
+from storage.store import Store
 
 
 def amount(plan: Plan) -> str:
@@ -19,6 +21,19 @@ def amount(plan: Plan) -> str:
     attempts, tutorials = len(plan.trials), len(plan.tutorials)
     told = f"{attempts} first attempt{'s' * (attempts != 1)}"
     return f"{told} and {tutorials} tutorial{'s' * (tutorials != 1)}" if tutorials else told
+
+
+def unmeasured(store: Store, run_id: str) -> Counter[str]:
+    """Why episodes of a run have no result though nobody played badly, with how many; the next start plays them."""
+    tries = store.latest_tries({link.identity for link in store.plan(run_id)})
+    return Counter(e.outcome_detail for e in tries.values() if e.outcome and Outcome(e.outcome).rerun)
+
+
+def tell_unmeasured(details: Counter[str], console: Console) -> None:
+    """Say the most frequent reasons, and what to do about them."""
+    for detail, count in details.most_common(5):
+        console.print(f"{count} not measured: {detail}", markup=False, highlight=False, soft_wrap=True)
+    console.print("Mend what is said above and start the same command again: it tries only these.")
 
 
 class ProgressBar:

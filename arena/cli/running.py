@@ -21,12 +21,11 @@ from arena.cli.common import (
     plain,
     print_json,
 )
-from arena.cli.progress import ProgressBar, amount
+from arena.cli.progress import ProgressBar, amount, tell_unmeasured, unmeasured
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import Experiment, load, parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
-from arena.outcomes import Outcome
 
 File = Annotated[
     Path | None,
@@ -153,15 +152,12 @@ def play(
         with ProgressBar(errors) as bar:
             run_id = run.run(experiment, store, place, workers=workers, on_ray=on_ray, observer=bar)
         board = leaderboard(store, run_id)
-        tries = store.latest_tries({link.identity for link in store.plan(run_id)})
-    details = Counter(e.outcome_detail for e in tries.values() if e.outcome and Outcome(e.outcome).rerun)
+        details = unmeasured(store, run_id)
     if as_json:
         print_json(board.to_json())
     else:
         console.print(leaderboard_tables(board))
-    for detail, count in details.most_common(5):
-        errors.print(f"{count} not measured: {detail}", markup=False, highlight=False, soft_wrap=True)
     if bar.failures or details:
-        errors.print("Mend what is said above and start the same command again: it tries only these.")
+        tell_unmeasured(details, errors)
         raise typer.Exit(1)
     return run_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import environments
 from agents.agent import Agent
 from arena.diagnosis.monitors import ClosingSettings, GraspWidth, GripperLost, Monitor, Stall, Unclosed
 from arena.diagnosis.motion import ChunkDisagreement, Idle, Lag, Loop
-from arena.diagnosis.rollout import Rollout, roll_out
+from arena.diagnosis.rollout import Journal, Rollout, roll_out
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.tempo import Profile, Subgoals, Tempo
 from arena.errors import ArenaError
@@ -210,11 +210,18 @@ def needed(alpha: float) -> int:
 
 
 def calibrate_task(
-    env: ArenaEnv, agent: Agent, *, episodes: int, alpha: float, first_seed: int = FIRST_SEED
+    env: ArenaEnv,
+    agent: Agent,
+    *,
+    episodes: int,
+    alpha: float,
+    first_seed: int = FIRST_SEED,
+    journal: Journal | None = None,
 ) -> TaskCalibration:
-    """Play a policy's clean episodes of one task, and learn from them."""
+    """Play a policy's clean episodes of one task, except for those on file, and learn from them."""
     seeds = range(first_seed, first_seed + episodes)
-    rollouts = [roll_out(env, agent, seed) for seed in seeds]
+    kept = journal or Journal()
+    rollouts = [kept.rollout(env.task.id, seed, partial(roll_out, env, agent, seed)) for seed in seeds]
     return learn(rollouts, alpha, (seeds[0], seeds[-1]))
 
 
@@ -226,6 +233,7 @@ def calibrate(
     episodes: int = 60,
     alpha: float = 0.05,
     first_seed: int = FIRST_SEED,
+    journal: Path | None = None,
     tell: Any = None,
 ) -> Calibration:
     """Calibrate a policy on tasks.
@@ -237,23 +245,30 @@ def calibrate(
         episodes: clean episodes a task; half of them set the threshold.
         alpha: clean episodes with an alarm, at most.
         first_seed: of the seeds, which must not be among those that are evaluated.
+        journal: file of the episodes played so far, so that an interrupted calibration goes on; deleted at the end.
         tell: called with each task's id and what was learned, if given.
 
     Raises:
         NoCalibration: if the policy hardly ever succeeds on a task.
+        ProviderError: if a served policy's server fails, which is no failure of the policy.
     """
     player = agents.create(agent, dict(options or {}))
+    kept = Journal(journal, player.fingerprint())
     found: dict[str, TaskCalibration] = {}
     for task_id in tasks:
         env = environments.make(task_id, "native")
         try:
-            found[task_id] = calibrate_task(env, player, episodes=episodes, alpha=alpha, first_seed=first_seed)
+            found[task_id] = calibrate_task(
+                env, player, episodes=episodes, alpha=alpha, first_seed=first_seed, journal=kept
+            )
         except NoCalibration as error:
             raise NoCalibration(f"{agent} on {task_id}: {error}") from None
         finally:
             env.close()
+            player.close()
         if tell is not None:
             tell(task_id, found[task_id])
+    kept.remove()
     return Calibration(alpha=alpha, agent=player.fingerprint(), monitors=_settings(), tasks=found)
 
 

@@ -43,6 +43,7 @@ from PIL import Image, UnidentifiedImageError
 BEHAVIOURS = {
     "ok": "an answer that the schema accepts, drawn from the pictures, or the policy's",
     "play": "the action in its argument, whatever the picture",
+    "diagnose": "asked by the fault diagnoser at an alarm: a fault since then, and a step to go back to; else `ok`",
     "text": "a good answer as plain text in a code fence, where a tool call was asked for",
     "echo": "an answer whose rationale tells what was seen: number, sizes and mean colours of the pictures",
     "no-usage": "a good answer without token counts",
@@ -227,6 +228,8 @@ class FakeProvider:
         if schema is None:
             return self.policy(seen) if self.policy else f"I was shown {len(seen.images)} picture(s)."
         value = sample(schema, None if kind == "illegal" else rng)
+        if kind == "diagnose" and "verdict" in schema.get("properties", {}):
+            return diagnosis(seen.text)
         if "action" in schema.get("properties", {}):
             if kind == "play":
                 value["action"] = json.loads(argument)
@@ -505,6 +508,24 @@ def sample(schema: dict[str, Any], rng: np.random.Generator | None) -> Any:
         case "null":
             return None
     raise ValueError(f"cannot make a value of {schema!r}")
+
+
+def diagnosis(text: str) -> dict[str, Any]:
+    """What somebody says who believes every alarm and goes back a second before its first odd reading."""
+    onset = re.search(r"First odd reading: step (\d+)", text)
+    ranges = re.search(r"Snapshots that can be gone back to: ([0-9, -]+)", text)
+    if onset is None or ranges is None:
+        return {"verdict": "ok", "confidence": 0.6, "rationale": "No alarm, no fault."}
+    step = int(onset[1])
+    spans = [part.strip().partition("-") for part in ranges[1].split(",")]
+    known = [snapshot for low, _, high in spans for snapshot in range(int(low), int(high or low) + 1)]
+    back = max((snapshot for snapshot in known if snapshot <= step - 20), default=min(known))
+    return {
+        "verdict": "fault", "confidence": 0.9, "fault_class": "control", "fault_type": "C5", "severity": 2,
+        "onset_step": step, "rollback_step": back, "repair": {"kind": "retry"},
+        "evidence": [{"camera": "proprioception", "step": step, "note": "the alarm"}],
+        "rationale": f"The alarm at step {step} is right.",
+    }  # fmt: skip
 
 
 def main() -> None:
