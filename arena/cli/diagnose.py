@@ -320,7 +320,7 @@ def _tell(table: Table, as_json: bool) -> None:
     )
     shown = listing(
         "condition", "success", "rescued", "broken", "net [95 %]", "p", "false alarms", "N1", "broken clean",
-        "forks", "added", "calls", "s", "cost", whole=("condition", "net [95 %]"),
+        "forks", "added", "silent", "calls", "tokens", "s", "cost", whole=("condition", "net [95 %]"),
     )  # fmt: skip
     for line in table.lines:
         shown.add_row(*map(plain, _cells(line)))
@@ -332,7 +332,7 @@ def _tell(table: Table, as_json: bool) -> None:
             console.print(told, markup=False, highlight=False, soft_wrap=True)
     console.print(
         "rescued, broken: against the same episodes left alone; false alarms: claims in episodes without a fault, N1 "
-        "with a benign one; forks, added steps, model calls and seconds: per episode",
+        "with a benign one; forks, added steps, diagnoses that said nothing, model calls and seconds: per episode",
         markup=False,
         highlight=False,
     )
@@ -355,7 +355,9 @@ def _cells(line: Line) -> list[str]:
         share(line.broken_clean),
         f"{line.interventions:.2f}",
         f"{line.added_steps:.0f}",
+        f"{line.abstained:.2f}",
         f"{line.calls:.1f}",
+        "unknown" if line.tokens is None else f"{line.tokens:,}",
         f"{line.seconds:.1f}",
         line.cost_usd or "unknown",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -56,6 +56,8 @@ class Row:
     calls: int
     """Of the diagnoser's model."""
     call_s: float
+    tokens: int | None
+    """That they took in and put out; None where some call's are unknown."""
     cost_usd: Decimal | None
     """None where some call's cost is unknown."""
     seconds: float
@@ -105,13 +107,18 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
             select(Step.sim_step).where(Step.episode_id == episode.id).order_by(Step.index.desc()).limit(1)
         )
         counted = session.execute(
-            select(func.count(), func.sum(Call.latency_s), func.sum(Call.cost_usd), func.count(Call.cost_usd)).where(
-                Call.episode_id == episode.id, Call.purpose.in_(DIAGNOSING)
-            )
+            select(
+                func.count(),
+                func.sum(Call.latency_s),
+                func.sum(Call.cost_usd),
+                func.count(Call.cost_usd),
+                func.sum(Call.input_tokens + Call.output_tokens),
+                func.count(Call.input_tokens + Call.output_tokens),
+            ).where(Call.episode_id == episode.id, Call.purpose.in_(DIAGNOSING))
         ).one()
-    calls, latency, cost, priced = counted
+    calls, latency, cost, priced, tokens, metered = counted
     undone = episode.n_steps - (int(last) + 1) if last is not None else 0
-    by_arm = sum(_by_arm(step) for step in store.steps(episode.id)) if _moves_the_arm(forks) else 0
+    by_arm = sum(_by_arm(step) for step in store.steps(episode.id)) if forks else 0
     spec = episode.spec
     return Row(
         episode_id=episode.id,
@@ -129,13 +136,10 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
         added=undone + by_arm,
         calls=int(calls),
         call_s=float(latency or 0.0),
+        tokens=int(tokens or 0) if metered == calls else None,
         cost_usd=Decimal(str(cost or 0)) if priced == calls else None,
         seconds=_seconds(episode),
     )
-
-
-def _moves_the_arm(forks: Sequence[Intervention]) -> bool:
-    return any(fork.kind == "physical" for fork in forks)
 
 
 def _by_arm(step: Step) -> bool:
@@ -184,11 +188,18 @@ class Line:
     """A mean over episodes, as all below."""
     undone: float
     added_steps: float
+    diagnoses: float
+    """What the diagnoser was asked, and what was said of repairs later."""
+    abstained: float
+    """Of them, those that said nothing."""
     calls: float
     call_s: float
     seconds: float
+    tokens: int | None
+    """Of all episodes together, as all below; None where some call's are unknown."""
     cost_usd: str | None
-    """Of all episodes together."""
+    abstentions: dict[str, int]
+    """By cause: `declined`, `invalid` (the answer did not fit), `provider` (none came)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +293,8 @@ def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Li
     benign = [row for row in rows if row.severity == 0]
     fine = [row for row in rows if alone[row.scene].success]
     unharmed = [row for row in fine if not row.severity]
-    costs = [row.cost_usd for row in rows]
+    costs, tokens = [row.cost_usd for row in rows], [row.tokens for row in rows]
+    silent = [said for row in rows for said in row.diagnoses if said.verdict == "abstain"]
     return Line(
         condition=condition,
         episodes=len(rows),
@@ -301,10 +313,14 @@ def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Li
         interventions=statistics.mean(row.interventions for row in rows),
         undone=statistics.mean(row.undone for row in rows),
         added_steps=statistics.mean(row.added for row in rows),
+        diagnoses=statistics.mean(len(row.diagnoses) for row in rows),
+        abstained=len(silent) / len(rows),
         calls=statistics.mean(row.calls for row in rows),
         call_s=statistics.mean(row.call_s for row in rows),
         seconds=statistics.mean(row.seconds for row in rows),
+        tokens=None if any(count is None for count in tokens) else sum(count for count in tokens if count),
         cost_usd=None if any(cost is None for cost in costs) else str(sum((c for c in costs if c), Decimal(0))),
+        abstentions=dict(Counter(str(said.body.get("abstain_cause") or "declined") for said in silent)),
     )
 
 
