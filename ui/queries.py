@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from arena.supervision import REWIND
+from arena.supervision import REPAIR, REWIND
 from storage.models import Call, Episode, Fault, Intervention, Lesson, MilestoneProposal, RunEpisode, Step
 from storage.store import Store
 from ui.timeline import StepRow
@@ -133,11 +133,12 @@ def outline_rows(store: Store, episode_id: str) -> list[StepRow]:
         return [StepRow(*row) for row in session.execute(query)]
 
 
-def rewind_steps(store: Store, episode_id: str) -> set[int]:
-    """The steps on which a physical rollback moved the arm back: those whose notes say `rewind`."""
+def arm_steps(store: Store, episode_id: str) -> dict[int, str]:
+    """The steps that were no decision of the player, as their notes say: `rewind` (the arm goes back) or `repair`."""
+    rewind, repair = Step.notes[REWIND].as_boolean().is_(True), Step.notes[REPAIR].as_string().is_not(None)
     with store.read() as session:
-        said = Step.notes[REWIND].as_boolean().is_(True)
-        return set(session.scalars(select(Step.index).where(Step.episode_id == episode_id, said)))
+        query = select(Step.index, rewind).where(Step.episode_id == episode_id, rewind | repair)
+        return {index: REWIND if back else REPAIR for index, back in session.execute(query)}
 
 
 def calls_by_step(store: Store, episode_id: str, start: int, stop: int) -> dict[int, int]:

@@ -6,9 +6,10 @@ the whole of a long episode.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from arena.supervision import REPAIR, UNDO
 from storage.models import Diagnosis, Fault, Intervention, MilestoneTruth
 
 CURVE_POINTS: Final = 600
@@ -16,6 +17,8 @@ CURVE_POINTS: Final = 600
 PICTURE_VIDEOS: Final = ("failure", "tutorial", "other", "blank")
 """Where a lesson's pictures come from: the attempt, the tutorial, another game's tutorial, nowhere."""
 EVENT_LIMIT: Final = 1_000
+_ORDER: Final = ("fault", "trigger", "diagnosis")
+"""Of what shows in one frame: a fault is there before it raises an alarm, and an alarm before it is looked into."""
 
 
 class StepRow(NamedTuple):
@@ -69,77 +72,23 @@ def branches(rows: Sequence[StepRow], interventions: Iterable[Intervention]) -> 
     return result
 
 
-def rewinds(rows: Sequence[StepRow], indices: Collection[int]) -> list[dict[str, int]]:
-    """Rows of a physical rollback, on which the arm retraced its path, as runs on one branch each.
+def bands(rows: Sequence[StepRow], kinds: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Steps of a kind of their own, by step index, as runs on one branch each.
 
     Returns:
-        By run: `branch`, `start` and `stop` (step indices, half open), `sim_start` and `sim_stop` (world steps).
+        By run: `kind`, `branch`, `start` and `stop` (step indices, half open), `sim_start`, `sim_stop` (world steps).
     """
-    runs: list[dict[str, int]] = []
+    runs: list[dict[str, Any]] = []
     for row in rows:
-        if row.step not in indices:
+        kind = kinds.get(row.step)
+        if kind is None:
             continue
         last = runs[-1] if runs else None
-        if last and last["stop"] == row.step and last["branch"] == row.branch:
+        if last and (last["kind"], last["stop"], last["branch"]) == (kind, row.step, row.branch):
             last |= {"stop": row.step + 1, "sim_stop": row.sim_step + 1}
         else:
             place = {"start": row.step, "stop": row.step + 1, "sim_start": row.sim_step, "sim_stop": row.sim_step + 1}
-            runs.append({"branch": row.branch, **place})
-    return runs
-
-
-def comparisons(
-    rows: Sequence[StepRow], interventions: Sequence[Intervention], rewinding: Collection[int] = ()
-) -> list[dict[str, Any]]:
-    """For each rollback the branch not taken beside the one taken, both from the fork point on.
-
-    After a physical rollback nothing went back but the arm, so the branch taken is compared from where the arm has
-    arrived: its rewind rows are left out and counted.
-
-    Returns:
-        By rollback: `branch` that it opened; `left` and `right`, runs `[start, stop)` of step indices in order of play;
-        `rewound`, the rows left out; `left_branch`, on which play stopped.
-    """
-    branch_of = {row.step: row.branch for row in rows}
-    starts: dict[int, int] = {}
-    stops: dict[int, int] = {}
-    for row in rows:
-        starts.setdefault(row.branch, row.step)
-        stops[row.branch] = row.step + 1
-    opened = {item.branch: item for item in interventions}
-    found = []
-    for item in interventions:
-        start, stop = starts.get(item.branch, 0), stops.get(item.branch, 0)
-        begin = start
-        while begin < stop and begin in rewinding:
-            begin += 1
-        found.append(
-            {
-                "branch": item.branch,
-                "left_branch": branch_of.get(item.at_step, 0),
-                "left": _history(item, branch_of, starts, opened),
-                "right": [[begin, stop]] if begin < stop else [],
-                "rewound": begin - start,
-            }
-        )
-    return found
-
-
-def _history(
-    fork: Intervention, branch_of: Mapping[int, int], starts: Mapping[int, int], opened: Mapping[int, Intervention]
-) -> list[list[int]]:
-    """The steps that a rollback undid, along the branches on which they were played."""
-    runs: list[list[int]] = []
-    stop = fork.at_step + 1
-    while stop - 1 in branch_of and stop > fork.to_step:
-        branch = branch_of[stop - 1]
-        begin = starts[branch]
-        runs.insert(0, [max(begin, fork.to_step), stop])
-        before = opened.get(branch)
-        if begin <= fork.to_step or before is None:
-            break
-        resumed = before.at_step + 1 if before.kind == "physical" else before.to_step
-        stop = min(begin, resumed)
+            runs.append({"kind": kind, "branch": row.branch, **place})
     return runs
 
 
@@ -253,17 +202,33 @@ def events(
         if fault.onset_step is not None:
             found.append({"kind": "fault", "label": fault.kind, **_at(rows, fault.onset_step)})
     for item in diagnoses:
-        label = f"{item.diagnoser}: {item.verdict}"
-        found.append({"kind": "diagnosis", "label": label, **after(rows, item.step_index)})
+        label, place = f"{item.diagnoser}: {item.verdict}", after(rows, item.step_index)
+        found.append({"kind": "diagnosis", "label": label, **place})
+        if item.trigger:
+            found.append({"kind": "trigger", "label": item.trigger, **place})
     starts: dict[int, int] = {}
     for row in rows:
         starts.setdefault(row.branch, row.step)
     for fork in interventions:
         step = starts.get(fork.branch, fork.at_step)
-        what = "the arm goes back towards step" if fork.kind == "physical" else "rollback to step"
-        found.append({"kind": "fork", "label": f"{what} {fork.to_step}", **_at(rows, step)})
-    found.sort(key=lambda event: (event["step"], event["frame"], event["kind"]))
+        kind = fork.kind if fork.kind in (REPAIR, UNDO) else "fork"
+        found.append({"kind": kind, "label": _what(fork), **_at(rows, step)})
+    found.sort(key=lambda event: (event["step"], event["frame"], _rank(event["kind"]), event["kind"]))
     return found
+
+
+def _rank(kind: str) -> int:
+    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+
+
+def _what(fork: Intervention) -> str:
+    """What an intervention does, in a few words."""
+    if fork.kind == REPAIR:
+        return f"after step {fork.at_step}, from where the world is"
+    if fork.kind == UNDO:
+        return f"back to after step {fork.to_step}"
+    what = "the arm goes back towards step" if fork.kind == "physical" else "rollback to step"
+    return f"{what} {fork.to_step}"
 
 
 def _refused(rows: Sequence[StepRow], gap: int) -> list[dict[str, Any]]:

@@ -10,12 +10,23 @@ from typing import Any
 
 import environments
 from arena import milestones
+from arena.supervision import REWIND
 from environments.errors import UnknownTask
 from environments.task import VLM_JUDGED
-from storage.models import Base, Episode, Lesson, MilestoneProposal, MilestoneReview, MilestoneTruth, Verdict
+from storage.models import (
+    Base,
+    Counterfactual,
+    Episode,
+    Lesson,
+    MilestoneProposal,
+    MilestoneReview,
+    MilestoneTruth,
+    Verdict,
+)
 from storage.store import Store
 from ui import judgements as judged
 from ui import queries, timeline
+from ui.forks import comparisons, latest, scores, taken_back
 from ui.timeline import StepRow
 
 
@@ -64,11 +75,15 @@ def brief(episode: Episode) -> dict[str, Any]:
 
 
 def video(store: Store, episode: Episode) -> dict[str, Any]:
-    """Address and shape of the video; `state` is ok, none (never recorded) or missing (its file is gone)."""
-    info = episode.video_info or {}
-    state = "none" if episode.video is None else "ok" if store.artifacts.exists(episode.video) else "missing"
-    shape = {key: info.get(key) for key in ("fps", "width", "height", "n_frames", "codec")}
-    return {"state": state, "url": f"/media/{episode.video}" if episode.video else None, **shape}
+    """Address and shape of an episode's video."""
+    return _film(store, episode.video, episode.video_info)
+
+
+def _film(store: Store, sha256: str | None, info: dict[str, Any] | None) -> dict[str, Any]:
+    """Address and shape of a video; `state` is ok, none (never recorded) or missing (its file is gone)."""
+    state = "none" if sha256 is None else "ok" if store.artifacts.exists(sha256) else "missing"
+    shape = {key: (info or {}).get(key) for key in ("fps", "width", "height", "n_frames", "codec")}
+    return {"state": state, "url": f"/media/{sha256}" if sha256 else None, **shape}
 
 
 def outline(store: Store, episode: Episode) -> dict[str, Any]:
@@ -80,7 +95,9 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
     truths, verdicts = store.truths(episode.id), store.verdicts(episode.id)
     faults, forks = store.faults(episode.id), store.interventions(episode.id)
     diagnoses = store.diagnoses(episode.id)
-    rewinding = queries.rewind_steps(store, episode.id) if forks else set()
+    others = store.counterfactuals(episode.id) if diagnoses else []
+    led = queries.arm_steps(store, episode.id) if forks else {}
+    undone = dict.fromkeys(taken_back(rows, forks), "undone")
     events = timeline.events(rows, truths=truths, faults=faults, diagnoses=diagnoses, interventions=forks)
     return {
         "episode": facts,
@@ -95,12 +112,20 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
         "interventions": [plain(item) for item in forks],
         **_lessons(store, episode, rows),
         "branches": timeline.branches(rows, forks),
-        "rewinds": timeline.rewinds(rows, rewinding),
-        "comparisons": timeline.comparisons(rows, forks, rewinding),
+        "bands": [*timeline.bands(rows, undone), *timeline.bands(rows, led)],
+        "comparisons": comparisons(rows, forks, {step for step, kind in led.items() if kind == REWIND}, others),
+        "counterfactuals": [_counterfactual(store, *pair) for pair in latest(others).values()],
         "frame_map": timeline.frame_map(rows),
         "curve": jsonable(timeline.curve(rows)),
         "events": events,
     }
+
+
+def _counterfactual(store: Store, item: Counterfactual, filmed: Counterfactual) -> dict[str, Any]:
+    """The latest replay of the other way at a diagnosis, with the video that shows it."""
+    shown = {**plain(item), "curve": jsonable(scores(item)), "video": _film(store, filmed.video, filmed.video_info)}
+    del shown["scores"]
+    return shown
 
 
 def _related(store: Store, episode: Episode) -> dict[str, Any]:

@@ -155,6 +155,7 @@ def experiment(
     horizons: Mapping[str, int] | None = None,
     own: Mapping[Scenario, Mapping[str, Mapping[str, Any]]] | None = None,
     filmed: bool = False,
+    video: Video = "as-seen",
 ) -> Experiment:
     """The experiment that plays every scenario under every condition.
 
@@ -166,6 +167,7 @@ def experiment(
         horizons: control steps by task; a task that is not named has its own.
         own: conditions of single scenarios beside those of all.
         filmed: draw every step of the episodes that are left alone, so that people can watch them.
+        video: what is drawn of the others.
     """
     blocks = []
     ordered = sorted(scenes, key=lambda scene: (scene.task, scene.seed, scene.label))
@@ -173,12 +175,12 @@ def experiment(
         listed: dict[Video, list[dict[str, Any]]] = {EVERY_STEP: [], "as-seen": []}
         for scene in group:
             for label, config in {**conditions, **(own or {}).get(scene, {})}.items():
-                video: Video = EVERY_STEP if filmed and label == ALONE else "as-seen"
-                listed[video].append(_condition(scene, label, config))
+                drawn: Video = EVERY_STEP if filmed and label == ALONE else video
+                listed[drawn].append(_condition(scene, label, config))
         limits = {"limits": {"max_steps": horizons[task]}} if horizons and task in horizons else {}
         blocks += [
-            {"tasks": task, "seeds": [seed], "conditions": found, "video": video, **limits}
-            for video, found in listed.items()
+            {"tasks": task, "seeds": [seed], "conditions": found, "video": drawn, **limits}
+            for drawn, found in listed.items()
             if found
         ]
     shared: dict[str, Any] = {"spaces": "native", "agents": [agent]}
@@ -205,6 +207,7 @@ def run_dynamic(
     horizon: str = "charged",
     rollback: str = "sim",
     vary: bool = False,
+    video: Video = "as-seen",
     horizons: Mapping[str, int] | None = None,
     workers: int | None = None,
     name: str = "diagnosis",
@@ -232,7 +235,7 @@ def run_dynamic(
     first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]
     if "random-trigger" in wanted and "rules" not in first:
         raise ValueError("condition 'random-trigger' intervenes as often as 'rules' does: add 'rules'")
-    asked: dict[str, Any] = {"horizons": horizons, "filmed": bool(people)}
+    asked: dict[str, Any] = {"horizons": horizons, "filmed": bool(people), "video": video}
     planned = experiment(name, scenes, first, agent, **asked)
     run_id = run.run(planned, store, location, workers=workers, observer=observer)
     own = _of_people(store, run_id, scenes, people, told)

@@ -27,6 +27,7 @@ from sqlalchemy import insert
 import environments
 from storage.models import (
     Call,
+    Counterfactual,
     Diagnosis,
     Episode,
     Fault,
@@ -207,6 +208,7 @@ def write_run(folder: Path) -> dict[str, str]:
             **_gui(book),
             **_robot(book),
             **_rewound(book),
+            **_weighed(book),
             **_crowd(book),
             **_hostile(book),
             **_disputed(book),
@@ -481,6 +483,59 @@ def _rewound(book: Book) -> dict[str, str]:
     return {"rewound": episode.id}
 
 
+def other_way(name: str, episode: Episode, diagnosis: Diagnosis, video: Any, **columns: Any) -> Counterfactual:
+    """A replay of the other way at a diagnosis, filmed or not."""
+    sha, info = video or (None, {})
+    at = diagnosis.step_index
+    defaults: dict[str, Any] = {"from_step": at + 1, "suppressed": False, "exact": True, "prefix_steps": at + 1}
+    defaults |= {"score": columns["scores"][-1], "n_steps": len(columns["scores"]), "state_hash": "c" * 64}
+    return Counterfactual(
+        id=ident(name), episode_id=episode.id, diagnosis_id=diagnosis.id, at_step=at, video=sha, video_info=info,
+        **(defaults | columns),
+    )  # fmt: skip
+
+
+def _weighed(book: Book) -> dict[str, str]:
+    """A rollback with a repair that did harm and was taken back, and a later alarm that was left alone; both replayed.
+
+    The first is replayed twice, of which the older one was filmed.
+    """
+    base = {"task_id": "tabletop/pick-place-bowl-v1", "space": "native", "agent": "scripted", "seed": 4}
+    episode = book.episode("weighed", **base)
+    branches = [0] * 20 + [1] * 10 + [2] * 10
+    sims = [*range(20), *range(10, 20), *range(20, 30)]
+    rows = [
+        Step(
+            episode_id=episode.id, index=index, branch=branch, sim_step=sim, action=[0.1] * 7, status="ok",
+            score=float(sim), frame=index + branch, notes={"repair": "regrasp"} if 20 <= index < 23 else {},
+        )
+        for index, (branch, sim) in enumerate(zip(branches, sims, strict=True))
+    ]  # fmt: skip
+    said = [
+        Diagnosis(
+            id=f"d-{ident(trigger)[:24]}", episode_id=episode.id, step_index=at, trigger=trigger, diagnoser="rules",
+            fingerprint="d" * 32, verdict="fault", rollback_step=to, body={"rationale": trigger},
+        )
+        for trigger, at, to in (("stall", 19, 10), ("worse", 29, None), ("loop", 35, 32))
+    ]  # fmt: skip
+    forks = [_fork(episode, finding) for finding in said[:2]]
+    for fork, (branch, kind, at, to) in zip(forks, ((1, "sim", 19, 10), (2, "undo", 29, 19)), strict=True):
+        fork.branch, fork.kind, fork.at_step, fork.to_step, fork.exact = branch, kind, at, to, True
+    book.store.add(*rows, *said, *forks)
+    harmed: dict[str, Any] = {"verdict": "harmed", "with_it": False, "without_it": True, "outcome": "won"}
+    scores = [20.0 + 5 * i for i in range(15)]
+    book.store.add(
+        other_way("o1", episode, said[0], book.video(16, table), scores=scores, created_at=BEGIN, **harmed),
+        other_way("o2", episode, said[0], None, scores=scores, created_at=BEGIN + dt.timedelta(1), **harmed),
+        other_way(
+            "o3", episode, said[2], book.video(9, table), scores=[25.0] * 8, from_step=32, suppressed=True,
+            repair_steps=2, verdict="did_not_help", with_it=False, without_it=False, outcome="horizon",
+        ),
+    )  # fmt: skip
+    book.finish(episode, "lost", 29.0, len(rows), book.video(43, table))
+    return {"weighed": episode.id, "weighed-left-alone": said[2].id}
+
+
 def _crowd(book: Book) -> dict[str, str]:
     """Enough seeds, agents and tasks to fill a table; without steps, in two transactions."""
     rng = np.random.default_rng(0)
@@ -611,6 +666,12 @@ def _hostile(book: Book) -> dict[str, str]:
         truths=[MilestoneTruth(episode_id=episode.id, milestone_id=IMG, step_index=0)],
         extra=[finding, fault, verdict, _fork(episode, finding)],
     )
+    book.store.add(
+        other_way(
+            "ho", episode, finding, None, scores=[0.0, HOSTILE], verdict=IMG[:20], outcome=IMG[:30], score=0.0,
+            with_it=False, without_it=True, exact=False, differences=[HOSTILE, {IMG: HOSTILE}],
+        )
+    )  # fmt: skip
     book.store.add(
         Lesson(
             id=ident("hl"),

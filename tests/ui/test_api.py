@@ -135,12 +135,39 @@ def test_rollback_is_a_fork_between_two_branches(client: TestClient, ids: dict[s
         "diagnosis_id": outline["diagnoses"][0]["id"],
     }
     kinds = [event["kind"] for event in outline["events"]]
-    assert kinds == ["milestone", "milestone", "milestone", "fault", "diagnosis", "fork", "milestone"]
-    diagnosis = outline["events"][4]
+    assert kinds == ["milestone", "milestone", "milestone", "fault", "trigger", "diagnosis", "fork", "milestone"]
+    diagnosis = outline["events"][5]
     assert (diagnosis["branch"], diagnosis["step"], diagnosis["frame"]) == (0, 39, 40), (
         "seen before the world went back"
     )
     assert outline["frame_map"] == [[0, 0], [40, 41]]
+
+
+def test_a_fork_tells_what_the_other_way_came_to(client: TestClient, ids: dict[str, str]) -> None:
+    """The latest replay counts; one that was not filmed does not hide the film of the same branch."""
+    outline = get(client, f"episodes/{ids['weighed']}")
+    harmed, left_alone = outline["counterfactuals"]
+    assert (harmed["verdict"], harmed["outcome"], harmed["video"]["state"], harmed["video"]["n_frames"]) == (
+        "harmed",
+        "won",
+        "ok",
+        16,
+    )
+    assert harmed["created_at"].startswith("2026-03-03") and "scores" not in harmed
+    assert [point["score"] for point in harmed["curve"]][:2] == [20.0, 25.0]
+    assert left_alone["suppressed"] and left_alone["diagnosis_id"] == ids["weighed-left-alone"]
+    assert [(item["key"], item["left"], item["right"]) for item in outline["comparisons"]] == [
+        ("1", [[10, 20]], [[20, 30]]),
+        ("2", [[20, 30]], [[30, 40]]),
+        (ids["weighed-left-alone"], [], [[32, 40]]),
+    ]
+    bands = [(band["kind"], band["start"], band["stop"]) for band in outline["bands"]]
+    assert bands == [("undone", 20, 30), ("repair", 20, 23)]
+    assert [event["kind"] for event in outline["events"]] == [
+        *("trigger", "diagnosis", "fork"),
+        *("trigger", "diagnosis", "undo"),
+        *("trigger", "diagnosis"),
+    ]
 
 
 def test_long_episode_is_answered_in_bounded_portions(client: TestClient, ids: dict[str, str]) -> None:

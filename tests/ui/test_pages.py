@@ -303,7 +303,7 @@ def test_rollback_is_a_second_lane_and_its_cards_lead_to_the_steps(tab: Opener, 
 
 
 READ_BOTH = f"""() => [...document.querySelectorAll('.side')].map((side) => {{
-  const read = {READ_BARCODE.replace("document.querySelector('.stage video')", "side.querySelector('.stage video')")};
+  const read = {READ_BARCODE.replace("document.querySelector('.stage", "side.querySelector('.stage:not([hidden])")};
   return read();
 }})"""
 
@@ -350,7 +350,7 @@ def test_rewind_is_tinted_and_borrowed_pictures_are_named(tab: Opener, ids: dict
     with tab() as it:
         it.replay(ids["rewound"], 5)
         assert it.page.locator(".where .borrowed").inner_text().strip() == "picture of step 3"
-        band = it.page.locator(".timeline .rewind")
+        band = it.page.locator(".timeline .band.rewind")
         assert (band.get_attribute("data-start"), band.get_attribute("data-stop")) == ("10", "13")
         assert band.locator("text").text_content() == "rewind"
         it.press("PageDown", "ArrowLeft", "ArrowLeft", "ArrowLeft")
@@ -359,6 +359,70 @@ def test_rewind_is_tinted_and_borrowed_pictures_are_named(tab: Opener, ids: dict
         it.replay(f"{ids['rewound']}&fork=1", 0)
         assert "step 6" in it.page.locator(".side.not-taken .where").inner_text()
         assert "step 13" in it.page.locator(".side.taken .where").inner_text(), "the way back is left out"
+
+
+def test_the_branch_not_taken_plays_on_beyond_the_record_beside_the_one_taken(tab: Opener, ids: dict[str, str]) -> None:
+    """Needed? Helped? The film of the replay goes on where the record of the branch stops, in step with the other."""
+    with tab() as it:
+        it.replay(ids["weighed"])
+        cards = it.page.locator(".box-diagnoses")
+        for text in (
+            "✗ no: without it the episode succeeds",
+            "it harms",
+            "won score 90 after 15 steps",
+            "Not carried out",
+        ):
+            assert text in cards.inner_text(), text
+        cards.get_by_text("Watch what would have come without it").click()
+        it.page.wait_for_selector(".side.taken .stage[data-frame='21']")
+        it.page.wait_for_selector(".side.not-taken .stage:not([hidden])[data-frame='10']")
+        assert it.page.evaluate(READ_BOTH) == [10, 21]
+        assert "harmed" in it.page.locator(".head .worth").inner_text()
+        it.press("PageDown", "ArrowRight", "ArrowRight")
+        it.page.wait_for_selector(".side.not-taken .stage:not([hidden])[data-frame='2']")
+        it.page.wait_for_selector(".side.taken.ended .stage[data-frame='31']")
+        assert it.page.evaluate(READ_BOTH) == [2, 31]
+        assert "step 3 of 15 beyond the record score 30" in it.page.locator(".side.not-taken .where").inner_text()
+        it.press("End")
+        it.page.wait_for_selector(".side.not-taken.ended .stage:not([hidden])[data-frame='15']")
+        assert "won score 90" in it.page.locator(".side.not-taken .ending").inner_text()
+        it.press("Home")
+        it.page.wait_for_selector(".side.not-taken .stage:not([hidden])[data-frame='10']")
+        assert it.page.locator(".both-scores .parted").count() == 1
+        it.replay(f"{ids['weighed']}&fork={ids['weighed-left-alone']}", 0)
+        it.page.wait_for_selector(".side.taken .stage[data-frame='34']")
+        it.page.wait_for_selector(".side.not-taken .stage:not([hidden])[data-frame='0']")
+        assert it.page.evaluate(READ_BOTH) == [0, 34], "from the step that it would have gone back to"
+        assert "⚒ repair" in it.page.locator(".side.not-taken .act").inner_text()
+
+
+def test_every_kind_of_mark_has_a_shape_or_a_sign_of_its_own_and_a_legend(tab: Opener, ids: dict[str, str]) -> None:
+    """Nothing is told by its colour alone."""
+    looks = """(node) => [node.querySelector('.shape').tagName, node.querySelector('.shape').getAttribute('d'),
+      node.querySelector('text').textContent].join()"""
+    with tab() as it:
+        seen: dict[str, str] = {}
+        for name in ("robot", "weighed"):
+            it.replay(ids[name])
+            for mark in it.page.locator("svg.timeline[role=group] .event").all():
+                seen[mark.get_attribute("class").split()[1]] = mark.evaluate(looks)
+        assert set(seen) >= {"fault", "trigger", "diagnosis", "fork", "undo", "milestone"}
+        assert len(set(seen.values())) == len(seen)
+        legend = it.page.locator(".signs").inner_text()
+        for text in (
+            "alarm of a monitor",
+            "diagnosis",
+            "rollback taken back",
+            "the arm carries out a repair",
+            "taken back:",
+        ):
+            assert text in legend
+        assert "fault begins" not in legend, "only what is there"
+        for kind, start in (("repair", "20"), ("undone", "20")):
+            assert it.page.locator(f"svg.timeline[role=group] .band.{kind}").get_attribute("data-start") == start
+        it.replay(ids["weighed"], 21)
+        head = it.page.locator(".box-step h2").inner_text().lower()
+        assert "repair" in head and "regrasp" in head and "taken back" in head
 
 
 def test_evidence_of_a_verdict_jumps_to_its_frame(tab: Opener, ids: dict[str, str]) -> None:
@@ -484,6 +548,8 @@ def test_pages_fit_both_widths_and_follow_the_colour_scheme(
             "replay": f"/ui/replay?ep={ids['robot']}&step=45",
             "fork": f"/ui/replay?ep={ids['robot']}&fork=1&step=14",
             "rewind": f"/ui/replay?ep={ids['rewound']}&step=11",
+            "weighed": f"/ui/replay?ep={ids['weighed']}&step=21",
+            "beyond": f"/ui/replay?ep={ids['weighed']}&fork=1&step=12",
             "blank": f"/ui/replay?ep={ids['hostile']}",
             "lesson": f"/ui/replay?ep={ids['first']}&step=5",
         }.items():

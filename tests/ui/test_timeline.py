@@ -8,17 +8,17 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.models import Diagnosis, Intervention, MilestoneTruth
+from storage.models import Counterfactual, Diagnosis, Intervention, MilestoneTruth
+from ui.forks import comparisons, latest, resumes_at, taken_back
 from ui.timeline import (
     EVENT_LIMIT,
     StepRow,
+    bands,
     branches,
-    comparisons,
     curve,
     events,
     frame_map,
     pictures,
-    rewinds,
     step_of_frame,
 )
 
@@ -105,7 +105,8 @@ def test_what_a_diagnoser_saw_belongs_to_the_branch_that_ended() -> None:
     finding = Diagnosis(
         id="d", episode_id="e", step_index=2, trigger="t", diagnoser="rules", fingerprint="f", verdict="fault"
     )
-    diagnosis, opened = events(made, diagnoses=[finding], interventions=[fork(1, at=2, to=1)])
+    trigger, diagnosis, opened = events(made, diagnoses=[finding], interventions=[fork(1, at=2, to=1)])
+    assert (trigger["kind"], trigger["label"], trigger["step"], trigger["frame"]) == ("trigger", "t", 2, 3)
     assert (diagnosis["kind"], diagnosis["step"], diagnosis["frame"], diagnosis["branch"], diagnosis["sim"]) == (
         "diagnosis",
         2,
@@ -134,10 +135,54 @@ def test_rewind_rows_are_one_run_and_left_out_of_the_comparison() -> None:
     made = rows(8, branch=[0, 0, 0, 0, 1, 1, 1, 1])
     back = fork(1, at=3, to=1)
     back.kind = "physical"
-    [run] = rewinds(made, {4, 5})
+    [run] = bands(made, {4: "rewind", 5: "rewind"})
     assert (run["branch"], run["start"], run["stop"], run["sim_start"], run["sim_stop"]) == (1, 4, 6, 4, 6)
     [pair] = comparisons(made, [back], {4, 5})
     assert (pair["left"], pair["right"], pair["rewound"]) == ([[1, 4]], [[6, 8]], 2)
+
+
+def test_bands_are_told_apart_by_kind_and_end_with_their_branch() -> None:
+    made = rows(6, branch=[0, 0, 0, 1, 1, 1])
+    found = bands(made, {1: "rewind", 2: "repair", 3: "repair", 5: "repair"})
+    assert [(run["kind"], run["branch"], run["start"], run["stop"]) for run in found] == [
+        ("rewind", 0, 1, 2),
+        ("repair", 0, 2, 3),
+        ("repair", 1, 3, 4),
+        ("repair", 1, 5, 6),
+    ]
+
+
+def test_a_repair_gives_nothing_up_and_an_undo_gives_up_what_it_takes_back() -> None:
+    """Branch 1 is a rollback to step 2 after step 3, branch 2 takes it back; branch 3 repairs on."""
+    made = rows(10, branch=[0, 0, 0, 0, 1, 1, 2, 2, 3, 3])
+    back, undo, repair = fork(1, at=3, to=2), fork(2, at=5, to=3), fork(3, at=7, to=7)
+    undo.kind, repair.kind = "undo", "repair"
+    assert [resumes_at(item) for item in (back, undo, repair)] == [2, 4, 8]
+    found = comparisons(made, [back, undo, repair])
+    assert [(pair["left"], pair["right"]) for pair in found] == [
+        ([[2, 4]], [[4, 6]]),
+        ([[4, 6]], [[6, 8]]),
+        ([], [[8, 10]]),
+    ]
+    assert taken_back(made, [back, undo, repair]) == {4, 5}
+    late = fork(4, at=9, to=1)
+    assert comparisons(made, [back, undo, repair, late])[3]["left"] == [[1, 4], [6, 8], [8, 10]], "what led there"
+
+
+def other(name: str, state: str, video: str | None) -> Counterfactual:
+    return Counterfactual(
+        id=name, episode_id="e", diagnosis_id="d", at_step=4, from_step=2, suppressed=True, verdict="helped",
+        with_it=True, without_it=False, exact=True, prefix_steps=5, outcome="won", score=1.0, n_steps=1,
+        state_hash=state, video=video,
+    )  # fmt: skip
+
+
+def test_a_film_is_shown_only_of_what_the_latest_replay_came_to() -> None:
+    first, same, differs = other("a", "s", "film"), other("b", "s", None), other("c", "t", None)
+    assert latest([first, same])["d"] == (same, first)
+    assert latest([first, same, differs])["d"] == (differs, differs)
+    [pair] = comparisons(rows(8), [], (), [first])
+    assert (pair["key"], pair["branch"], pair["left"], pair["right"]) == ("d", None, [], [[2, 8]])
 
 
 def test_fork_of_a_branch_that_was_never_played_has_nothing_to_watch() -> None:

@@ -77,6 +77,7 @@ const SIGNS = {
   running: ["…", "plain"], finished: ["✓", "plain"], interrupted: ["‖", "warn"], ok: ["✓", "plain"],
   reached: ["✓", "good"], not_reached: ["○", "plain"], uncertain: ["?", "warn"], invalid: ["!", "fail"],
   accepted: ["✓", "good"], rejected: ["✗", "bad"], proposed: ["…", "plain"],
+  helped: ["✓", "good"], harmed: ["✗", "bad"], not_needed: ["○", "plain"], did_not_help: ["◔", "warn"],
   fault: ["⚡", "bad"], suspect: ["?", "warn"], unrecoverable: ["✗", "bad"], abstain: ["–", "plain"],
 };
 
@@ -104,8 +105,8 @@ export function link(page, params) {
 /** The address of an episode at a step: what people share. */
 export const episodeLink = (id, step) => link("replay", { ep: id, step });
 
-/** The address of both branches of a rollback, `step` steps after the fork. */
-export const forkLink = (id, branch, step) => link("replay", { ep: id, fork: branch, step });
+/** The address of both branches of a fork, `step` steps after it; `key` is the branch that it opened, or its diagnosis. */
+export const forkLink = (id, key, step) => link("replay", { ep: id, fork: key, step });
 
 /** Whether keys belong to a field that is being typed in. */
 export const isTyping = (event) => event.target.matches?.("input:not([type=range]), textarea, select");

@@ -1,6 +1,8 @@
 // The texts beside the frame: the step, the model's calls, lessons, diagnoses, the episode's facts.
 
 import { badge, dollars, duration, episodeLink, forkLink, h, moment, notice, number, show, signed } from "./dom.js";
+import { filmed, otherWay, worth } from "./forks.js";
+import { BAND } from "./marks.js";
 
 const json = (value) => JSON.stringify(value, null, 2);
 const HASH = /^[0-9a-f]{64}$/;
@@ -25,6 +27,11 @@ export function stepLink(jump, step, label, frame) {
   } }, label ?? `step ${step}`);
 }
 
+/** That a step was not the player's own, or was taken back. */
+function ledBy(kind, what) {
+  return h("span", { class: `badge ${kind}` }, `${BAND[kind].sign} ${BAND[kind].name}: ${BAND[kind].text}`, typeof what === "string" ? ` (${what})` : "");
+}
+
 /** What was decided at this step and what came of it. */
 export function step(box, { row, end, position, episode }) {
   if (end) {
@@ -37,7 +44,8 @@ export function step(box, { row, end, position, episode }) {
     return;
   }
   show(box, h("h2", {}, `Step ${row.index}`, " ", row.status === "ok" ? null : badge(row.status),
-      row.notes?.rewind ? h("span", { class: "badge rewind" }, "↶ rewind: the arm retraces its path") : null),
+      ["rewind", "repair"].filter((kind) => row.notes?.[kind]).map((kind) => ledBy(kind, row.notes[kind])),
+      episode.bands.some((run) => run.kind === "undone" && row.index >= run.start && row.index < run.stop) ? ledBy("undone") : null),
     row.action === null ? null : h("pre", { class: "action", title: JSON.stringify(row.action) }, shortAction(row.action)),
     row.reason ? h("p", { class: "reason" }, h("strong", {}, "Not played: "), row.reason) : null,
     row.rationale ? h("blockquote", { class: "model-text" }, row.rationale) : h("p", { class: "none" }, "The player gave no rationale."),
@@ -152,24 +160,35 @@ export function lessons(box, { lesson_used: used, lessons: drawn }, jump) {
   show(box, used || drawn.length ? h("h2", {}, "Reflection") : null, used ? lesson(used, "Lesson given to this attempt", jump) : null, drawn.map((item) => lesson(item, "Lesson drawn from this attempt", jump)));
 }
 
+/** What an intervention did. */
+function told(item, jump) {
+  const exact = [h("strong", {}, item.exact ? "✓ bit-exact" : "✗ not exact"), " ", h("code", { title: item.snapshot }, item.snapshot.slice(0, 10))];
+  const stopped = stepLink(jump, item.at_step);
+  if (item.kind === "physical") return h("p", { class: "fork" }, "⎇ Stopped after ", stopped, "; on branch ", item.branch, " the arm retraces its path towards where it was before ", stepLink(jump, item.to_step), ", and the objects stay where they are");
+  if (item.kind === "repair") return h("p", { class: "fork" }, "⚒ Repaired after ", stopped, ", from where the world was, on branch ", item.branch);
+  if (item.kind === "undo") return h("p", { class: "fork" }, "↩ Taken back after ", stopped, ": on branch ", item.branch, " the world is again as it was after ", stepLink(jump, item.to_step), ", ", exact);
+  return h("p", { class: "fork" }, "⎇ Rolled back after ", stopped, " to the beginning of ", stepLink(jump, item.to_step), ", onto branch ", item.branch, ": ",
+    item.kind === "sim" ? "the whole world went back" : item.kind, ", ", exact);
+}
+
 /** Injected faults (the truth), diagnoses, and what was done about them. */
-export function diagnoses(box, { faults, diagnoses: items, interventions }, jump) {
+export function diagnoses(box, episode, jump) {
+  const { faults, diagnoses: items, interventions } = episode;
   const fault = (item) => h("article", { class: "card fault" }, h("h3", {}, "⚡ Injected fault: ", item.kind),
     definition([["class", item.fault_class], ["type", item.fault_type], ["begins", item.onset_step === null ? "it never fired" : stepLink(jump, item.onset_step)]]),
     Object.keys(item.params).length ? details("Parameters", h("pre", {}, json(item.params))) : null);
-  const watch = (item) => h("p", {}, h("a", { class: "watch", href: forkLink(jump.id, item.branch, 0) }, "Watch both branches side by side"));
-  const fork = (item) => [told(item), watch(item)];
-  const told = (item) => item.kind === "physical"
-    ? h("p", { class: "fork" }, "⎇ Stopped after ", stepLink(jump, item.at_step), "; on branch ", item.branch, " the arm retraces its path towards where it was before ", stepLink(jump, item.to_step), ", and the objects stay where they are")
-    : h("p", { class: "fork" }, "⎇ Rolled back after ", stepLink(jump, item.at_step), " to the beginning of ", stepLink(jump, item.to_step), ", onto branch ", item.branch, ": ",
-    item.kind === "sim" ? "the whole world went back" : item.kind, ", ",
-    h("strong", {}, item.exact ? "✓ bit-exact" : "✗ not exact"), " ", h("code", { title: item.snapshot }, item.snapshot.slice(0, 10)));
+  const watch = (key, text) => h("p", {}, h("a", { class: "watch", href: forkLink(jump.id, key, 0) }, text));
+  const fork = (item) => [told(item, jump), watch(item.branch, filmed(otherWay(episode, item.diagnosis_id)) ? "Watch what would have come without it, side by side" : "Watch both branches side by side")];
+  const other = (item) => {
+    const found = otherWay(episode, item.id);
+    return [worth(found), found?.suppressed ? [h("p", { class: "fork" }, "⎇ Not carried out: the episode went on as it was."), watch(item.id, "Watch what would have come of it, side by side")] : null];
+  };
   const said = (item) => h("article", { class: "card diagnosis" }, h("h3", {}, "✚ Diagnosis by ", h("code", {}, item.diagnoser), " ", badge(item.verdict)),
     definition([["asked after", item.step_index < 0 ? "the start" : stepLink(jump, item.step_index)], ["raised by", item.trigger], ["class", item.fault_class], ["type", item.fault_type],
       ["began at", Number.isInteger(item.body.onset_step) ? stepLink(jump, item.body.onset_step) : null], ["stage", item.body.stage], ["what", item.body.entity],
       ["sure", typeof item.body.confidence === "number" ? `${number(item.body.confidence * 100, 0)} %` : null], ["roll back to", item.rollback_step === null ? null : stepLink(jump, item.rollback_step)]]),
     item.body.rationale || item.body.abstain_reason ? h("blockquote", { class: "model-text" }, item.body.rationale || item.body.abstain_reason) : null,
-    interventions.filter((other) => other.diagnosis_id === item.id).map(fork),
+    interventions.filter((own) => own.diagnosis_id === item.id).map(fork), other(item),
     Object.keys(item.body).length ? details("Whole answer", h("pre", { class: "model-text" }, json(item.body))) : null);
   const loose = interventions.filter((item) => !items.some((other) => other.id === item.diagnosis_id));
   show(box, faults.length || items.length || loose.length ? h("h2", {}, "Faults and repair") : null, faults.map(fault), items.map(said), loose.map(fork));

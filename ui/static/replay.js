@@ -239,7 +239,7 @@ export async function render(main) {
   const episode = await get(path);
   document.title = `${episode.task?.title ?? episode.episode.task_id}, ${episode.episode.agent}, seed ${episode.episode.seed} · Rewind Arena`;
   if (params.has("fork")) {
-    new Comparison(main, episode, Number(params.get("fork"))).fromAddress();
+    new Comparison(main, episode, params.get("fork")).fromAddress();
     return;
   }
   const replay = new Replay(main, episode);

@@ -1,25 +1,23 @@
 // The timeline: one lane a branch on the world's own clock, events above, the score below on the same axis.
 
 import { h, number, s, show } from "./dom.js";
+import { BAND, EVENT, band, legend, mark } from "./marks.js";
 
 const LEFT = 64;
 const RIGHT = 12;
 const LANE = 26;
 const PLOT = 64;
-export const EVENT = {
-  milestone: { sign: "◆", name: "milestone" }, illegal: { sign: "⊘", name: "not allowed" }, unparsable: { sign: "¿", name: "unreadable" },
-  refused: { sign: "⊗", name: "refused" }, fault: { sign: "⚡", name: "fault begins" }, diagnosis: { sign: "✚", name: "diagnosis" }, fork: { sign: "⎇", name: "rollback" },
-};
-
 export class Timeline {
   /** `episode` is the API's answer; `go(step, frame)` moves the replay. */
   constructor(episode, go) {
     this.episode = episode;
     this.go = go;
     this.svg = s("svg", { class: "timeline", role: "group", "aria-label": "timeline of the episode" });
-    this.element = h("div", {}, this.svg);
+    this.frame = h("div", {}, this.svg);
+    this.legend = h("div", {});
+    this.element = h("div", {}, this.frame, this.legend);
     this.step = 0;
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    new ResizeObserver(() => this.draw()).observe(this.frame);
     this.svg.addEventListener("click", (event) => this.#clicked(event));
   }
 
@@ -43,7 +41,7 @@ export class Timeline {
   }
 
   draw() {
-    const width = this.element.clientWidth;
+    const width = this.frame.clientWidth;
     const { branches, curve, events } = this.episode;
     if (!width) return;
     const top = 26;
@@ -60,6 +58,7 @@ export class Timeline {
     for (const [key, value] of [["viewBox", `0 0 ${width} ${height}`], ["width", width], ["height", height]]) this.svg.setAttribute(key, value);
     this.cursor = s("g", { class: "cursor" });
     show(this.svg, this.#lanes(branches, y), this.#events(events, y), this.#plot(branches, curve, base), this.cursor);
+    show(this.legend, legend(events, this.episode.bands));
     this.#moveCursor();
   }
 
@@ -72,20 +71,21 @@ export class Timeline {
       return s("g", { class: `lane b${lane.branch % 4}`, data: { branch: lane.branch } },
         s("text", { class: "label", x: 0, y: middle + 4 }, many ? `branch ${lane.branch}` : "steps"),
         from === null ? null : s("path", { class: "rollback", d: this.#curve(this.x(fork.at_sim), y(from), this.x(lane.sim_start), middle) },
-          s("title", {}, fork.kind === "physical" ? `stopped after step ${fork.at_step}; the arm retraces its path towards step ${fork.to_step}`
-            : `stopped after step ${fork.at_step}, restored the beginning of step ${fork.to_step} (${fork.kind}, ${fork.exact ? "bit-exact" : "not exact"})`)),
+          s("title", {}, opened(fork))),
         s("line", { class: "rail", x1: this.x(lane.sim_start), x2: this.x(Math.max(lane.sim_stop, lane.sim_start + 0.2)), y1: middle, y2: middle }),
-        (this.episode.rewinds ?? []).filter((run) => run.branch === lane.branch).map((run) => this.#rewind(run, middle)),
+        this.episode.bands.filter((run) => run.branch === lane.branch).map((run) => this.#band(run, middle)),
         s("circle", { class: "start", cx: this.x(lane.sim_start), cy: middle, r: 4 }));
     });
   }
 
-  #rewind(run, middle) {
-    const [left, right] = [this.x(run.sim_start), this.x(run.sim_stop)];
-    return s("g", { class: "rewind", data: { start: run.start, stop: run.stop } },
-      s("title", {}, `the arm retraces its path: steps ${run.start} to ${run.stop - 1}`),
-      s("rect", { x: left, y: middle - 9, width: Math.max(3, right - left), height: 18, rx: 3 }),
-      s("text", { x: (left + right) / 2, y: middle + 20 }, "rewind"));
+  #band(run, middle) {
+    const { sign, name, text } = BAND[run.kind];
+    const left = this.x(run.sim_start);
+    const width = Math.max(3, this.x(run.sim_stop) - left);
+    const room = width > 6 * name.length + 4 ? name : width > 12 ? sign : ""; // the legend has the name of what is narrower
+    return s("g", { class: `band ${run.kind}`, data: { start: run.start, stop: run.stop } },
+      s("title", {}, `${text}: steps ${run.start} to ${run.stop - 1}`), band(run.kind, left, middle - 9, width, 18),
+      room ? s("text", { x: left + width / 2, y: middle + 20 }, room) : null);
   }
 
   #parent(lane) {
@@ -115,7 +115,7 @@ export class Timeline {
   }
 
   #event(event, x, y) {
-    const { sign, name } = EVENT[event.kind] ?? { sign: "·", name: event.kind };
+    const name = EVENT[event.kind]?.name ?? event.kind;
     const text = `${name}: ${event.label} (step ${event.step}${event.until > event.step ? ` to ${event.until}` : ""})`;
     const open = (cause) => {
       cause.preventDefault();
@@ -124,7 +124,7 @@ export class Timeline {
     };
     return s("g", { class: `event ${event.kind}`, transform: `translate(${x} ${y})`, role: "button", tabindex: "0", "aria-label": text, onclick: open,
       onkeydown: (key) => (key.key === "Enter" || key.key === " ") && open(key) },
-      s("title", {}, text), s("circle", { r: 8 }), s("text", { y: 4 }, sign));
+      s("title", {}, text), mark(event.kind, 8));
   }
 
   #plot(branches, curve, base) {
@@ -170,6 +170,14 @@ export class Timeline {
     const x = this.x(this.simOf(this.step));
     show(this.cursor, s("line", { x1: x, x2: x, y1: 16, y2: this.height - 18 }), lane ? s("circle", { cx: x, cy: this.laneY(lane.branch), r: 6 }) : null);
   }
+}
+
+/** How a branch came to be, in a sentence. */
+function opened({ kind, at_step: at, to_step: to, exact }) {
+  if (kind === "physical") return `stopped after step ${at}; the arm retraces its path towards step ${to}`;
+  if (kind === "repair") return `a repair after step ${at}, from where the world was`;
+  if (kind === "undo") return `taken back after step ${at}: the world is again as it was after step ${to} (${exact ? "bit-exact" : "not exact"})`;
+  return `stopped after step ${at}, restored the beginning of step ${to} (${kind}, ${exact ? "bit-exact" : "not exact"})`;
 }
 
 function steps(points, x, y, begin) {
