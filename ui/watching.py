@@ -12,8 +12,8 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from arena.diagnosis import opinions
+from arena.diagnosis.baselines import ROLLBACK_STEPS
 from arena.diagnosis.opinions import Watched
-from arena.diagnosis.rules import MARGIN_STEPS
 from arena.diagnosis.schema import CLASS_OF, FaultType, Repair, Verdict
 from arena.judging import InvalidReview
 from arena.judging.human import reviewer
@@ -25,9 +25,10 @@ from ui.answers import JsonRoute
 FAULTY: Final = ("suspect", "fault", "unrecoverable")
 _FORM: Final = {
     "types": [{"type": it.fault_type, "class": it.fault_class, "text": it.summary} for it in KINDS.values()],
-    "margin_steps": MARGIN_STEPS,
+    "back_steps": ROLLBACK_STEPS,
 }
-"""What can go wrong, in the order of the taxonomy, and how far before the onset one usually goes back."""
+"""What can go wrong, in the order of the taxonomy, and how far one goes back unless one says otherwise: most faults
+show within 25 steps of their onset (docs/fault-taxonomy.md)."""
 
 Name = Annotated[str, Field(max_length=200)]
 StepIndex = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]

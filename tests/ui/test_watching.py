@@ -183,11 +183,11 @@ def test_a_person_stops_a_recording_and_says_what_went_wrong(
     with opened(browser, watch_server, ids["disputed"]) as page:
         assert page.locator(".arena nav [aria-current=page]").inner_text() == "Diagnose"
         page.click("h1")
-        for _ in range(24):
+        for _ in range(34):
             page.keyboard.press("ArrowRight")
-        page.wait_for_selector(".stage[data-frame='25']")
-        assert "after step 24" in page.locator(".now").inner_text()
-        assert page.get_attribute("input[type=range]", "max") == "24", (
+        page.wait_for_selector(".stage[data-frame='35']")
+        assert "after step 34" in page.locator(".now").inner_text()
+        assert page.get_attribute("input[type=range]", "max") == "34", (
             "what lies ahead is not to be reached by the slider"
         )
         page.click("#stop")
@@ -197,20 +197,20 @@ def test_a_person_stops_a_recording_and_says_what_went_wrong(
         assert "Choose a verdict" in page.locator(".diagnose .notice").inner_text()
         assert not page.locator("#onset").is_visible()
         page.check("input[value=fault]")
-        assert (page.input_value("#onset"), page.input_value("#rollback")) == ("24", "18")
+        assert (page.input_value("#onset"), page.input_value("#rollback")) == ("34", "9")
         page.click("h1")
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
-        page.wait_for_selector(".stage[data-frame='22']")
+        page.wait_for_selector(".stage[data-frame='32']")
         page.locator("p.row", has=page.locator("#onset")).get_by_role("button").click()
-        assert (page.input_value("#onset"), page.input_value("#rollback")) == ("21", "15")
+        assert (page.input_value("#onset"), page.input_value("#rollback")) == ("31", "6")
         page.fill("#rollback", "12")
         page.select_option("#type", "C5")
         page.select_option("#repair", "regrasp")
         page.fill("#note", "the hand opens")
         page.click("#stop")
         page.wait_for_selector(".recorded")
-        assert "after step 24, by human:<img" in page.locator(".recorded").inner_text()
+        assert "after step 34, by human:<img" in page.locator(".recorded").inner_text()
         assert "1 looked at by you" in page.inner_text(".bar") and page.evaluate("window.hacked") is None
         text = page.inner_text("main#page")
         assert "stuck" not in text and "won" not in text and "score" not in text
@@ -220,10 +220,10 @@ def test_a_person_stops_a_recording_and_says_what_went_wrong(
         page.wait_for_selector(".stage[data-frame='1']")
         assert page.input_value("#reviewer") == HOSTILE
     [row] = [row for row in watched.diagnoses(ids["disputed"]) if row.id not in before]
-    assert (row.diagnoser, row.trigger, row.step_index) == (f"human:{HOSTILE}", REVIEW, 24)
+    assert (row.diagnoser, row.trigger, row.step_index) == (f"human:{HOSTILE}", REVIEW, 34)
     said = {key: row.body[key] for key in ("verdict", "fault_type", "onset_step", "rollback_step", "confidence")}
     assert said == {
-        "verdict": "fault", "fault_type": "C5", "onset_step": 21, "rollback_step": 12, "confidence": 0.9,
+        "verdict": "fault", "fault_type": "C5", "onset_step": 31, "rollback_step": 12, "confidence": 0.9,
     }  # fmt: skip
     assert row.body["repair"]["kind"] == "regrasp" and row.body["rationale"] == "the hand opens"
 

@@ -147,7 +147,7 @@ class Watch {
   /** What nobody has entered follows from the present: it went wrong just now, and one goes back to shortly before. */
   #defaults() {
     if (!this.touched.has("onset")) this.onset.field.value = this.seen;
-    if (!this.touched.has("rollback")) this.rollback.field.value = Math.max(0, Number(this.onset.field.value) - this.data.margin_steps);
+    if (!this.touched.has("rollback")) this.rollback.field.value = Math.max(0, Number(this.onset.field.value) - this.data.back_steps);
     this.onset.field.max = this.seen;
     this.rollback.field.max = this.seen;
     show(this.now, `after step ${this.seen}`);
