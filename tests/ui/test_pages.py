@@ -404,7 +404,7 @@ def test_every_kind_of_mark_has_a_shape_or_a_sign_of_its_own_and_a_legend(tab: O
         seen: dict[str, str] = {}
         for name in ("robot", "weighed"):
             it.replay(ids[name])
-            for mark in it.page.locator("svg.timeline[role=group] .event").all():
+            for mark in it.page.locator(".timeline .event").all():
                 seen[mark.get_attribute("class").split()[1]] = mark.evaluate(looks)
         assert set(seen) >= {"fault", "trigger", "diagnosis", "fork", "undo", "milestone"}
         assert len(set(seen.values())) == len(seen)
@@ -419,7 +419,7 @@ def test_every_kind_of_mark_has_a_shape_or_a_sign_of_its_own_and_a_legend(tab: O
             assert text in legend
         assert "fault begins" not in legend, "only what is there"
         for kind, start in (("repair", "20"), ("undone", "20")):
-            assert it.page.locator(f"svg.timeline[role=group] .band.{kind}").get_attribute("data-start") == start
+            assert it.page.locator(f".timeline .band.{kind}").get_attribute("data-start") == start
         it.replay(ids["weighed"], 21)
         head = it.page.locator(".box-step h2").inner_text().lower()
         assert "repair" in head and "regrasp" in head and "taken back" in head

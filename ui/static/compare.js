@@ -220,7 +220,7 @@ export class Comparison {
     const [low, high] = [Math.min(0, ...scores), Math.max(1, ...scores)];
     const base = PLOT.height - PLOT.bottom;
     const y = (score) => base - ((score - low) / (high - low)) * (base - PLOT.top);
-    return s("svg", { class: "timeline both-scores", viewBox: `0 0 ${this.width} ${PLOT.height}`, width: "100%", role: "img", "aria-label": "score of both branches after the fork", onclick: (event) => this.#clicked(event) },
+    return s("svg", { class: "timeline marked both-scores", viewBox: `0 0 ${this.width} ${PLOT.height}`, width: "100%", role: "img", "aria-label": "score of both branches after the fork", onclick: (event) => this.#clicked(event) },
       s("line", { class: "axis", x1: PLOT.left, x2: this.width - PLOT.right, y1: base, y2: base }),
       s("text", { class: "tick", x: PLOT.left - 6, y: PLOT.top + 6 }, number(high, 1)), s("text", { class: "tick", x: PLOT.left - 6, y: base }, number(low, 1)),
       s("text", { class: "tick", x: this.width - PLOT.right, y: PLOT.height - 3 }, `fork + ${this.last}`), this.cursor,

@@ -46,6 +46,6 @@ export function legend(events, bands) {
   const kinds = Object.keys(EVENT).filter((kind) => events.some((event) => event.kind === kind));
   const stretches = Object.keys(BAND).filter((kind) => bands.some((item) => item.kind === kind));
   return h("ul", { class: "signs", "aria-label": "signs of the timeline" },
-    kinds.map((kind) => h("li", {}, s("svg", { class: "timeline", width: 22, height: 22, viewBox: "-11 -11 22 22", "aria-hidden": "true" }, s("g", { class: `event ${kind}` }, mark(kind, 8))), EVENT[kind].name)),
-    stretches.map((kind) => h("li", {}, s("svg", { class: "timeline", width: 30, height: 22, viewBox: "0 0 30 22", "aria-hidden": "true" }, s("g", { class: `band ${kind}` }, band(kind, 1, 2, 28, 18))), `${BAND[kind].name}: ${BAND[kind].text}`)));
+    kinds.map((kind) => h("li", {}, s("svg", { class: "marked", width: 22, height: 22, viewBox: "-11 -11 22 22", "aria-hidden": "true" }, s("g", { class: `event ${kind}` }, mark(kind, 8))), EVENT[kind].name)),
+    stretches.map((kind) => h("li", {}, s("svg", { class: "marked", width: 30, height: 22, viewBox: "0 0 30 22", "aria-hidden": "true" }, s("g", { class: `band ${kind}` }, band(kind, 1, 2, 28, 18))), `${BAND[kind].name}: ${BAND[kind].text}`)));
 }

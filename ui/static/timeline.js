@@ -12,7 +12,7 @@ export class Timeline {
   constructor(episode, go) {
     this.episode = episode;
     this.go = go;
-    this.svg = s("svg", { class: "timeline", role: "group", "aria-label": "timeline of the episode" });
+    this.svg = s("svg", { class: "timeline marked", role: "group", "aria-label": "timeline of the episode" });
     this.frame = h("div", {}, this.svg);
     this.legend = h("div", {});
     this.element = h("div", {}, this.frame, this.legend);
