@@ -202,18 +202,17 @@ def _in_batches(
             raise
 
 
-_maker: tuple[str, Maker] | None = None
+_maker: tuple[BuildConfig, Maker] | None = None
 """Of this process: worlds stay built from one batch to the next."""
 
 
 @contextlib.contextmanager
 def _making(config: BuildConfig) -> Iterator[Maker]:
     global _maker
-    key = config.fingerprint
-    if _maker is None or _maker[0] != key:
+    if _maker is None or _maker[0] != config:  # and not by fingerprint: a server may have moved
         if _maker is not None:
             _maker[1].close()
-        _maker = key, Maker(config)
+        _maker = config, Maker(config)
     yield _maker[1]
 
 
