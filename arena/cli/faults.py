@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-import yaml
 from rich.progress import Progress
 
 import environments
 from agents.gateway import ModelGateway
 from arena.cli.common import AsJson, checked, console, errors, listing, plain, print_json
+from arena.cli.diagnose import tracks
+from arena.cli.endpoints import player_of
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
 from arena.diagnosis.static_metrics import StaticScores, intervals
@@ -40,8 +41,9 @@ Home = Annotated[
 
 
 def add_to(main: typer.Typer) -> None:
-    """Register the commands of this file."""
+    """Register the commands of this file; the static track under both of its names."""
     main.add_typer(app, name="faults")
+    tracks.command("static")(evaluation)
 
 
 @app.command("build")
@@ -89,7 +91,7 @@ def build(
         BuildConfig,
         {
             "tasks": [t.id for glob in tasks.split(",") if glob.strip() for t in environments.match(glob.strip())],
-            "players": DEFAULT_PLAYERS if policies is None else tuple(map(_player, policies.split(";"))),
+            "players": DEFAULT_PLAYERS if policies is None else _players(policies),
             "kinds": _kinds(kinds),
             "severities": _numbers("--severities", severities),
             "per_cell": per_cell, "clean": clean, "tries": tries, "seeds": seeds, "seed": seed, "every": every,
@@ -223,16 +225,8 @@ def _folder(name: str, home: Path | None) -> Path:
     return place.absolute() / checked_name(name)
 
 
-def _player(text: str) -> Player:
-    """`noisy-expert:noise=0.2,failure_rate=0` as a policy and its options."""
-    agent, _, rest = text.strip().partition(":")
-    options: dict[str, Any] = {}
-    for item in filter(None, (part.strip() for part in rest.split(","))):
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise InvalidExperiment("arguments", [Problem("--policies", text, "options are KEY=VALUE behind a colon")])
-        options[key] = yaml.safe_load(value)
-    return Player(agent=agent, options=options)
+def _players(text: str) -> tuple[Player, ...]:
+    return tuple(player_of(part, "--policies") for part in text.split(";"))
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:

@@ -190,8 +190,10 @@ def test_the_commands_show_and_evaluate(made: Dataset):
     assert shown.exit_code == 0, shown.output
     told = json.loads(shown.stdout)
     assert (told["episodes"], told["by_type"], told["problems"]) == (3, {"C5": 1, "N0": 1, "N1": 1}, [])
-    scored = CliRunner().invoke(app, ["faults", "eval", "tiny", "--home", home, "--split", "all", "--json"])
+    asked = ["tiny", "--home", home, "--split", "all", "--json"]
+    scored = CliRunner().invoke(app, ["faults", "eval", *asked])
     assert scored.exit_code == 0, scored.output
+    assert CliRunner().invoke(app, ["diagnose", "static", *asked]).stdout == scored.stdout, "one command, two names"
     total = json.loads(scored.stdout)["overall"]
     assert (total["recall"], total["false_positive_rate"], total["type_accuracy"]) == (1.0, 0.0, 1.0)
 
