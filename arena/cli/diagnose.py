@@ -94,6 +94,9 @@ def run_tasks(
     vary: Annotated[
         bool, typer.Option("--vary", help="A second try at the same place has other noise, or replans at other steps.")
     ] = False,
+    video: Annotated[
+        bool, typer.Option("--video", help="Film every step, to be watched; else what somebody saw.")
+    ] = False,
     workers: Annotated[int | None, typer.Option("--workers", "-j", min=0, help="Processes.")] = None,
     database: Database = None,
     artifacts: Artifacts = None,
@@ -119,7 +122,8 @@ def run_tasks(
                 try:
                     run_id = run_dynamic(
                         store, place, scenes, names, agent=entry_of(player), calibration=file, model=options,
-                        max_interventions=interventions, rollback=rollback, vary=vary, workers=workers, observer=bar,
+                        max_interventions=interventions, rollback=rollback, vary=vary,
+                        video="every-step" if video else "as-seen", workers=workers, observer=bar,
                     )  # fmt: skip
                 except ValueError as error:
                     raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None

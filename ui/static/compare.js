@@ -5,6 +5,7 @@ import { badge, episodeLink, forkLink, h, isTyping, notice, number, s, show } fr
 import { ending, filmed, otherWay, worth } from "./forks.js";
 import { EVENT, mark } from "./marks.js";
 import { drawAction } from "./overlay.js";
+import { shortAction } from "./panels.js";
 import { Player } from "./player.js";
 import { Frames, Steps } from "./steps.js";
 
@@ -185,7 +186,7 @@ export class Comparison {
     side.element.classList.toggle("ended", ended);
     show(side.where, step === null ? "no steps" : [h("b", {}, ended ? `after step ${step}` : `step ${step}`), row ? ` score ${number(row.score, 1)}` : "",
       !ended && drawn !== step ? h("small", { class: "borrowed" }, ` picture of step ${drawn}`) : null]);
-    show(side.act, ended || !row ? "" : [row.status === "ok" ? null : badge(row.status), h("code", {}, JSON.stringify(row.action))]);
+    show(side.act, ended || !row ? "" : [row.status === "ok" ? null : badge(row.status), h("code", { title: JSON.stringify(row.action) }, shortAction(row.action))]);
     show(side.end, ended ? this.#ending(side) : "");
     side.player.draw();
   }

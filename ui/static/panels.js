@@ -8,7 +8,7 @@ const json = (value) => JSON.stringify(value, null, 2);
 const HASH = /^[0-9a-f]{64}$/;
 
 /** An action as short JSON: numbers with three decimals, which is finer than any picture shows. */
-const shortAction = (action) => (action === null ? "no action" : JSON.stringify(action, (_, value) => (typeof value === "number" ? Number(value.toFixed(3)) : value)));
+export const shortAction = (action) => (action === null ? "no action" : JSON.stringify(action, (_, value) => (typeof value === "number" ? Number(value.toFixed(3)) : value)));
 
 function details(summary, ...children) {
   return h("details", {}, h("summary", {}, summary), ...children);
