@@ -342,6 +342,7 @@ def test_unknown_fork_is_told_and_a_hostile_one_is_only_text(tab: Opener, ids: d
         assert "no such rollback" in it.page.locator(".notice").inner_text()
         it.replay(f"{ids['hostile']}&fork=1", 0)
         assert "No step was played" in it.page.locator(".side.taken").inner_text()
+        assert "</script><script>window.hacked=2</script>" in it.page.locator(".worth").inner_text()
         assert it.page.evaluate("window.hacked") is None
         assert it.page.locator("main img[src=x], main script, main iframe").count() == 0
 
