@@ -25,7 +25,7 @@ def greet(options: PolicyOptions) -> None:
     try:
         client.begin(Episode(session="0" * 32, task="greeting", instruction="stand by"))
     except WireError as error:
-        raise UnusableAnswer(f"{options.place}: {error}") from None
+        raise UnusableAnswer(f"{options.place}: {error}; nothing was played") from None
     except ProviderError as error:
         raise type(error)(f"{error}; nothing was played") from None
     finally:

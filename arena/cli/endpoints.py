@@ -77,5 +77,4 @@ def require_model(given: Mapping[str, Any]) -> None:
     try:
         ModelGateway(options).complete(question)
     except ProviderError as error:
-        where = f" at {options.base_url}" if options.base_url else ""
-        raise type(error)(f"model {options.model!r}{where}: {error}; nothing was played") from None
+        raise type(error)(f"model {error}; nothing was played") from None
