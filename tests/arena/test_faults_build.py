@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
 
 from arena.cli.app import app
+from arena.diagnosis.conformal import Calibration, calibrate
 from arena.faults import build as building
 from arena.faults.build import build
 from arena.faults.dataset import Dataset, NoDataset, files_below
@@ -196,6 +197,23 @@ def test_the_commands_show_and_evaluate(made: Dataset):
     assert CliRunner().invoke(app, ["diagnose", "static", *asked]).stdout == scored.stdout, "one command, two names"
     total = json.loads(scored.stdout)["overall"]
     assert (total["recall"], total["false_positive_rate"], total["type_accuracy"]) == (1.0, 0.0, 1.0)
+
+
+def test_rules_take_the_thresholds_of_the_policies_that_are_in_the_dataset(made: Dataset, tmp_path: Path):
+    """A drop is seen with a calibration too, and it counts as another diagnoser; one of another policy is refused."""
+    home, path = str(made.folder.parent), tmp_path / "limits.json"
+    calibrate([HOME], "scripted-policy", episodes=10, alpha=0.3).save(path)
+    asked = ["faults", "eval", "tiny", "--home", home, "--split", "all", "--json"]
+    without, given = (CliRunner().invoke(app, [*asked, *more]) for more in ([], ["--calibration", str(path)]))
+    assert given.exit_code == 0, given.output
+    plain, calibrated = json.loads(without.stdout), json.loads(given.stdout)
+    assert calibrated["fingerprint"] != plain["fingerprint"]
+    assert calibrated["overall"]["recall"] == 1.0
+    foreign = Calibration.load(path).model_copy(update={"agent": {"agent": "someone-else"}})
+    foreign.save(path)
+    refused = CliRunner().invoke(app, [*asked, "--calibration", str(path)])
+    assert refused.exit_code != 0
+    assert "not in tiny" in str(refused.exception) and "limits.json" in str(refused.exception)
 
 
 @pytest.mark.gl
