@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -150,5 +151,15 @@ def test_the_command_prints_the_table(calibration: Path, tmp_path: Path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "2 scenarios, each alone and under every condition" in result.output and "oracle-detection" in result.output
+    again = CliRunner().invoke(app, ["diagnose", "counterfactual", "diagnosis", "--json", "--db", database])
+    assert again.exit_code == 0, again.output
+    told = json.loads(again.stdout)["forks"]
+    with Location.of(database).open() as store:
+        [run_of] = store.runs()
+        kept = [row for episode in store.episodes(run_of.id) for row in store.counterfactuals(episode.id)]
+    assert [(row.diagnosis_id, row.n_steps, row.exact) for row in kept] == [
+        (item["diagnosis"], item["branch"]["n_steps"], True) for item in told
+    ]
+    assert kept, "each was played the other way, and kept"
     wrong = CliRunner().invoke(app, ["diagnose", TASK, "--faults", "gravity", "--db", database])
     assert wrong.exit_code != 0 and "unknown kind" in str(wrong.exception)
