@@ -38,3 +38,14 @@ def identity(spec: dict[str, Any]) -> str:
 def derived_seed(identity_: str, purpose: str) -> int:
     """A 63-bit seed for one purpose of one episode: never of a worker, an order or a clock."""
     return int(digest([identity_, purpose], 16), 16) >> 1
+
+
+def player_seed(spec: dict[str, Any]) -> int:
+    """The seed of a player's own chance: the same in all conditions that differ in who watches it alone.
+
+    Whether a diagnoser rescued an episode or broke it can only be told beside the same player in the same mood.
+
+    Args:
+        spec: an episode's specification.
+    """
+    return derived_seed(identity({**spec, "supervision": None}), "agent")

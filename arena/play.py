@@ -16,7 +16,7 @@ from agents.gateway import Budget
 from arena.clocks import Clock, clock_of
 from arena.errors import NotReproduced
 from arena.experiment import Limits
-from arena.identity import derived_seed
+from arena.identity import derived_seed, player_seed
 from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.recorder import Recorder
@@ -166,7 +166,7 @@ class Play:
                 max_steps=self._limits.max_steps,
                 lesson=attempt.lesson,
                 lesson_kind=attempt.lesson_kind if self._agent.instrument else "",
-                seed=derived_seed(attempt.identity, "agent"),
+                seed=player_seed(attempt.spec),
                 privileged=env if self._agent.privileged else None,
             )
         )

@@ -24,7 +24,7 @@ from arena.diagnosis.film import Film
 from arena.diagnosis.human import is_review
 from arena.errors import ArenaError
 from arena.experiment import AgentEntry
-from arena.identity import derived_seed
+from arena.identity import player_seed
 from arena.outcomes import Outcome
 from arena.repairs import executable, told
 from arena.supervision import REPAIR, REWIND, UNDO
@@ -263,7 +263,7 @@ class _Replay:
                 space=ActionSpace(episode.space),
                 actions=env.action_space,
                 max_steps=self._horizon,
-                seed=derived_seed(episode.identity, "agent"),
+                seed=player_seed(episode.spec),
                 privileged=env if agent.privileged else None,
             )
         )

@@ -69,8 +69,8 @@ class DiagnosingSupervisor:
         horizon: what the engine counts against the horizon, for the fingerprint.
     """
 
-    version = 2
-    """Raise it with any change of what is decided here."""
+    version = 3
+    """Raise it with any change of what is decided here, or of what a player meets while it is watched."""
 
     def __init__(
         self,

@@ -131,6 +131,19 @@ def test_a_suppressed_intervention_is_played_too(calibration: Path, tmp_path: Pa
     assert found.exact and found.branch.from_step <= found.step
 
 
+def test_a_player_with_chance_of_its_own_is_the_same_whoever_watches(tmp_path: Path):
+    """Else part of what was rescued or broken would be luck."""
+    place = Location.of(str(tmp_path / "n.db"))
+    noisy = {"name": "noisy-expert", "failure_rate": 0.5}
+    with place.open() as store:
+        asked = configs(["none", "rules"], calibration=None)
+        asked["rules"]["max_interventions"] = 0
+        run_id = run.run(experiment("noisy", [Scenario(TASK, 3)], asked, noisy), store, place, workers=0)
+        alone, watched = store.episodes(run_id)
+        assert alone.identity != watched.identity
+        assert [row.action for row in store.steps(alone.id)] == [row.action for row in store.steps(watched.id)]
+
+
 def test_the_bootstrap_draws_scenes_of_one_seed_together():
     low, high = bootstrap_sum([1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "c"])
     assert 0 <= low < 4 < high <= 6

@@ -20,7 +20,7 @@ from arena.diagnosis.dynamic import Scenario, configs, experiment
 from arena.diagnosis.schema import Repair
 from arena.diagnosis.supervisor import SAME_PLACE_STEPS
 from arena.experiment import AgentEntry
-from arena.identity import derived_seed
+from arena.identity import player_seed
 from arena.location import Location
 from arena.play import Play
 from arena.recorder import Recorder
@@ -288,7 +288,7 @@ def test_a_noisy_expert_that_is_pulled_aside_is_drawn_anew(store: Store, tmp_pat
     noisy = {"name": "noisy-expert", "failure_rate": 0.5}
 
     player = Player(store, tmp_path, tabletop, noisy, {})
-    seed = derived_seed(player.attempt.identity, "agent")
+    seed = player_seed(player.attempt.spec)
     briefing = Briefing(
         task=tabletop.task, space=ActionSpace.NATIVE, actions=tabletop.action_space, seed=seed, privileged=tabletop
     )
