@@ -13,7 +13,8 @@ from arena import loop_times
 from arena import run as runs
 from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
 from arena.cli.diagnose import tracks
-from arena.cli.progress import ProgressBar
+from arena.cli.endpoints import require_model
+from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
 from arena.diagnosis.dynamic_table import Line, dynamic_table
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import load
@@ -46,24 +47,32 @@ def run_physical(
     Prints what a condition rescued and broke against the one that is labelled `none`, and where each cycle's time went.
     """
     asked = {"model": model, "base_url": base_url, "key_env": key_env}
-    told = load(file, model={name: value for name, value in asked.items() if value is not None} or None)
+    options = {name: value for name, value in asked.items() if value is not None} or None
+    told = load(file, model=options)
     found = [task for block in told.blocks for task in block.found()]
     others = [task.id for task in found if not {"robot", IRREVERSIBLE} <= set(task.tags)]
     if others:
         remedy = "the physical track plays `real/` tasks; ARENA_ROBOTS names their profiles"
         raise InvalidExperiment(str(file), [Problem("tasks", others[0], remedy)])
+    if options is not None:
+        require_model(options)
     place = location(database, artifacts)
     with place.open() as store:
         with ProgressBar(errors) as bar:
             run_id = runs.run(told, store, place, workers=workers, observer=bar)
-        table, timed = dynamic_table(store, run_id), loop_times.of_run(store, run_id)
+        table, timed, missing = (
+            dynamic_table(store, run_id),
+            loop_times.of_run(store, run_id),
+            unmeasured(store, run_id),
+        )
     if as_json:
         summed = {label: {"cycles": len(found), **loop_times.summary(found)} for label, found in timed.items()}
         print_json({"run": run_id, "conditions": [_outcomes(line) for line in table.lines], "loop": summed})
     else:
         _tell_conditions(run_id, table.lines)
         _tell_loop(timed)
-    if bar.failures:
+    if bar.failures or missing:
+        tell_unmeasured(missing, errors)
         raise typer.Exit(1)
 
 
