@@ -37,6 +37,7 @@ from environments.real.server import RobotServer
 from storage.models import Episode, Step
 from storage.store import Store
 from tests.fakes.policy_servers import OpenPi
+from tests.fakes.provider import FakeProvider
 from tests.fakes.robot import Misbehaving, PointRobot
 
 PAGE = (Path(__file__).parents[2] / "docs" / "real-robot.md").read_text("utf-8")
@@ -254,6 +255,47 @@ def test_the_page_plays_as_printed_a_drop_is_rescued_by_the_arms_own_way_back_an
     assert shown.exit_code == 0 and "T_rollback" in shown.output
     shown = CliRunner().invoke(app, ["show", rescued.id, "--db", place.database, "--json"])
     assert len(json.loads(shown.output)["cycles"]) == len(found)
+
+
+@needs_robots
+@pytest.mark.gl
+@pytest.mark.slow
+def test_a_model_diagnoses_over_the_robots_wire(
+    tmp_path: Path, place: Location, add_robot: AddRobot, serve_robot: Callable[..., Process]
+) -> None:
+    """C5 again, by the command: the model is shown the robot's own pictures, and the arm goes back where it says."""
+    told = serve_robot("tabletop/pick-place-bowl-v1", "--fault", "gripper-opens-mid-carry").told
+    add_robot(told["url"], goal="pick up the red cube and put it in the bowl", max_steps=180, timeout_s=60)
+    file = tmp_path / "real.yaml"
+    file.write_text(
+        "name: real\ntasks: real/bench-v1\nspaces: native\nseeds: [0]\nvideo: as-seen\n"
+        f"agents: [{{name: policy, protocol: roboarena, url: '{told['policy_url']}'}}]\nconditions:\n"
+        "  - {name: diagnose-and-rollback, label: ours, diagnosis: {diagnoser: vlm, rollback: physical}}\n"
+    )
+    with FakeProvider() as model:
+        asked = ["--model", "fake/diagnose", "--base-url", model.url, "--workers", "0", "--db", place.database]
+        shown = CliRunner().invoke(app, ["diagnose", "physical", str(file), *asked])
+        assert shown.exit_code == 0, shown.output + str(shown.exception)
+        question = model.requests[-1]
+    assert "put it in the bowl" in question.text and "retraces the path" in question.text
+    assert len(question.images) >= 2 and {image.shape[1] for image in question.images} == {256}
+    with place.open() as store:
+        [episode] = store.episodes()
+        [fork] = store.interventions(episode.id)
+        assert (episode.outcome, fork.kind) == ("won", "physical")
+        assert [call.purpose for call in store.calls(episode.id)] == ["diagnose"]
+        assert sum(cycle.vlm_s for cycle in loop_times.cycles(store.steps(episode.id))) > 0
+
+
+def test_a_physical_run_that_measured_nothing_says_why(tmp_path: Path, place: Location, add_robot: AddRobot) -> None:
+    add_robot("ws://127.0.0.1:9", picture=[32, 32])
+    file = tmp_path / "real.yaml"
+    file.write_text(
+        "name: real\ntasks: real/bench-v1\nspaces: native\nseeds: 1\nvideo: as-seen\nconditions: single\n"
+        "agents: [{name: policy, protocol: openpi, url: 'ws://127.0.0.1:9'}]\n"
+    )
+    told = CliRunner().invoke(app, ["diagnose", "physical", str(file), "--workers", "0", "--db", place.database])
+    assert told.exit_code == 1 and "1 not measured: RobotError: no robot answers at ws://127.0.0.1:9" in told.output
 
 
 @needs_robots
