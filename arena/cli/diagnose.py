@@ -15,12 +15,13 @@ import agents
 import environments
 from arena import run as runs
 from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
+from arena.cli.dynamic_tables import tell
 from arena.cli.endpoints import entry_of, player_of, require_model, require_policy
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
 from arena.diagnosis import conformal, counterfactual
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic, scenarios
-from arena.diagnosis.dynamic_table import Line, Table, dynamic_table
+from arena.diagnosis.dynamic_table import dynamic_table
 from arena.diagnosis.opinions import is_human
 from arena.errors import InvalidExperiment, Problem
 from arena.experiment import load
@@ -128,7 +129,7 @@ def run_tasks(
                 except ValueError as error:
                     raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None
         table, missing = dynamic_table(store, run_id), unmeasured(store, run_id)
-    _tell(table, as_json)
+    tell(table, as_json)
     known = [line.condition for line in table.lines]
     for name in names:
         if is_human(name) and name not in known:
@@ -149,7 +150,7 @@ def show_table(
     """Print the dynamic table of a run."""
     with location(database, artifacts).open() as store:
         table = dynamic_table(store, run)
-    _tell(table, as_json)
+    tell(table, as_json)
 
 
 @tracks.command("calibrate")
@@ -308,79 +309,3 @@ def _tasks(patterns: Sequence[str]) -> list[str]:
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-# -- what is printed ---------------------------------------------------------------------------------------------------
-
-
-def _tell(table: Table, as_json: bool) -> None:
-    if as_json:
-        print_json(table.to_json())
-        return
-    console.print(
-        f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition",
-        markup=False,
-        highlight=False,
-    )
-    shown = listing(
-        "condition", "success", "rescued", "broken", "net [95 %]", "p", "false alarms", "N1", "broken clean",
-        "forks", "added", "silent", "calls", "tokens", "s", "cost", whole=("condition", "net [95 %]"),
-    )  # fmt: skip
-    for line in table.lines:
-        shown.add_row(*map(plain, _cells(line)))
-    console.print(shown)
-    for line in table.lines:
-        if line.episodes < table.scenarios:
-            those = "scenarios were looked at" if is_human(line.condition) else "scenarios were played"
-            told = f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone"
-            console.print(told, markup=False, highlight=False, soft_wrap=True)
-    console.print(
-        "rescued, broken: against the same episodes left alone; false alarms: claims in episodes without a fault, N1 "
-        "with a benign one; forks, added steps, diagnoses that said nothing, model calls and seconds: per episode",
-        markup=False,
-        highlight=False,
-    )
-    _tell_types(table)
-
-
-def _cells(line: Line) -> list[str]:
-    def share(value: float | None) -> str:
-        return "-" if value is None else f"{value:.1%}"
-
-    return [
-        line.condition,
-        share(line.success),
-        str(line.rescued),
-        str(line.broken),
-        f"{line.net:+d} [{line.net_low:+.0f}, {line.net_high:+.0f}]",
-        f"{line.p:.2g}",
-        share(line.false_alarm_rate),
-        share(line.false_alarm_rate_benign),
-        share(line.broken_clean),
-        f"{line.interventions:.2f}",
-        f"{line.added_steps:.0f}",
-        f"{line.abstained:.2f}",
-        f"{line.calls:.1f}",
-        "unknown" if line.tokens is None else f"{line.tokens:,}",
-        f"{line.seconds:.1f}",
-        line.cost_usd or "unknown",
-    ]
-
-
-def _tell_types(table: Table) -> None:
-    """Rescues by fault type, one column a condition."""
-    names = [line.condition for line in table.lines if line.condition != "none"]
-    if not names:
-        return
-    kinds = list(dict.fromkeys(line.fault_type for line in table.types))
-    by_place = {(line.condition, line.fault_type): line for line in table.types}
-    shown = listing("fault", "episodes", "failed alone", *names, whole=("fault",))
-    for kind in kinds:
-        lines = [by_place.get((name, kind)) for name in names]
-        first = next(line for line in lines if line is not None)
-        rescued = [
-            "-" if line is None else f"{line.rescued}" + (f" -{line.broken}" * bool(line.broken)) for line in lines
-        ]
-        shown.add_row(kind, str(first.episodes), str(first.failed_alone), *rescued)
-    console.print(shown)
-    console.print("rescued by type of fault, and after a minus sign broken", markup=False, highlight=False)

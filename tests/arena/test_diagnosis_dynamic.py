@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from arena import run
+from arena.cli import dynamic_tables
 from arena.cli.app import app
 from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual
 from arena.diagnosis.dynamic import Scenario, configs, experiment, run_dynamic, scenarios
@@ -176,3 +178,15 @@ def test_the_command_prints_the_table(calibration: Path, tmp_path: Path):
     assert kept, "each was played the other way, and kept"
     wrong = CliRunner().invoke(app, ["diagnose", TASK, "--faults", "gravity", "--db", database])
     assert wrong.exit_code != 0 and "unknown kind" in str(wrong.exception)
+
+
+def test_the_tables_fit_into_eighty_columns(
+    played: tuple[Store, str, Table], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    _, _, table = played
+    monkeypatch.setattr(dynamic_tables, "console", Console(width=80))
+    dynamic_tables.tell(table)
+    shown = capsys.readouterr().out.splitlines()
+    assert max(map(len, shown)) <= 80
+    [rules] = [line for line in shown if line.startswith("rules") and "[" in line]
+    assert rules.split()[:4] == ["rules", "100%", "2", "0"], "no cell is broken over two lines"

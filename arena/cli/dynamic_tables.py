@@ -1,0 +1,105 @@
+"""How the dynamic track is told at a terminal: what came of each condition, what it cost, and by type of fault."""
+
+from __future__ import annotations
+
+from arena.cli.common import console, listing, plain, print_json
+from arena.diagnosis.dynamic_table import ALONE, Line, Table
+from arena.diagnosis.opinions import is_human
+
+
+def tell(table: Table, as_json: bool = False) -> None:
+    """Print a run's tables; each fits into 80 columns."""
+    if as_json:
+        print_json(table.to_json())
+        return
+    _say(f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition\n")
+    _tell_outcomes(table)
+    _tell_costs(table)
+    _tell_types(table)
+
+
+def _tell_outcomes(table: Table) -> None:
+    shown = listing(
+        "condition", "won", "rescued", "broken", "net [95 %]", "p", "FPR", "N1", "lost",
+        whole=("condition", "net [95 %]", "p"),
+    )  # fmt: skip
+    for line in table.lines:
+        net = f"{line.net:+d} [{line.net_low:.0f}, {line.net_high:.0f}]"
+        claimed = [line.false_alarm_rate, line.false_alarm_rate_benign, line.broken_clean]
+        cells = [line.condition, _share(line.success), str(line.rescued), str(line.broken), net, _rare(line.p)]
+        shown.add_row(*map(plain, [*cells, *map(_share, claimed)]))
+    console.print(shown)
+    for line in table.lines:
+        if line.episodes < table.scenarios:
+            those = "scenarios were looked at" if is_human(line.condition) else "scenarios were played"
+            _say(f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone")
+    _say(
+        "won: share of all episodes; rescued, broken: against the same episodes left alone; FPR: share of the episodes "
+        "without a fault in which one was claimed, N1: of those with a benign one; lost: share of both, of those "
+        "that are won alone, that were not\n"
+    )
+
+
+def _tell_costs(table: Table) -> None:
+    shown = listing(
+        "condition", "forks", "undone", "added", "silent", "calls", "tokens", "s", "cost",
+        whole=("condition", "tokens", "cost"),
+    )  # fmt: skip
+    for line in table.lines:
+        shown.add_row(*map(plain, _costs(line)))
+    console.print(shown)
+    _say(
+        "an episode: interventions, those taken back, added steps, diagnoses that said nothing, model calls, seconds; "
+        "in all: tokens, dollars\n"
+    )
+
+
+def _costs(line: Line) -> list[str]:
+    return [
+        line.condition,
+        f"{line.interventions:.2f}",
+        f"{line.undone:.2f}",
+        f"{line.added_steps:.0f}",
+        f"{line.abstained:.2f}",
+        f"{line.calls:.1f}",
+        "unknown" if line.tokens is None else f"{line.tokens:,}",
+        f"{line.seconds:.1f}",
+        line.cost_usd or "unknown",
+    ]
+
+
+def _tell_types(table: Table) -> None:
+    """Rescues by fault type, one column a condition."""
+    names = [line.condition for line in table.lines if line.condition != ALONE]
+    if not names:
+        return
+    kinds = list(dict.fromkeys(line.fault_type for line in table.types))
+    by_place = {(line.condition, line.fault_type): line for line in table.types}
+    heads = [name.replace("-", "-\n") for name in names]
+    shown = listing("fault", "n", "failed\nalone", *heads, whole=("fault",))
+    for kind in kinds:
+        lines = [by_place.get((name, kind)) for name in names]
+        first = next(line for line in lines if line is not None)
+        rescued = [
+            "-" if line is None else f"{line.rescued}" + (f" -{line.broken}" * bool(line.broken)) for line in lines
+        ]
+        shown.add_row(kind, str(first.episodes), str(first.failed_alone), *rescued)
+    console.print(shown)
+    _say("rescued by type of fault, and after a minus sign broken")
+
+
+def _rare(p: float) -> str:
+    return f"{p:.3f}".lstrip("0") if 0.001 <= p < 1 else "1" if p >= 1 else "<.001"
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if 0.995 <= value < 1:
+        return ">99%"
+    digits = 0 if value in (0, 1) or value >= 0.0995 else 1
+    return f"{100 * value:.{digits}f}%"
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=False)
