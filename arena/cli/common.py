@@ -41,6 +41,16 @@ def location(database: str | None, artifacts: str | None) -> Location:
     return Location.of(database, artifacts)
 
 
+def listed(text: str, separator: str = ",") -> list[str]:
+    """The parts of an option that names several things; empty ones are left out."""
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def only_given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others keep the defaults of whatever takes them."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 Options = TypeVar("Options", bound=BaseModel)
 
 

@@ -14,7 +14,19 @@ from typer.core import TyperGroup
 import agents
 import environments
 from arena import run as runs
-from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    console,
+    errors,
+    listed,
+    listing,
+    location,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.cli.dynamic_tables import tell
 from arena.cli.endpoints import entry_of, player_of, require_model, require_policy
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
@@ -105,11 +117,10 @@ def run_tasks(
 ) -> None:
     """Run the dynamic track: every scenario alone and under every condition; continue after any interruption."""
     place = location(database, artifacts)
-    names = _listed(conditions)
+    names = listed(conditions)
     if model is not None and not {"vlm", "vlm-stages"} & set(names):
         names.append("vlm")
-    asked = {"model": model, "base_url": base_url, "key_env": key_env}
-    options = {name: value for name, value in asked.items() if value is not None} or None
+    options = only_given(model=model, base_url=base_url, key_env=key_env) or None
     with place.open() as store:
         with ProgressBar(errors) as bar:
             if len(what) == 1 and Path(what[0]).is_file():
@@ -173,11 +184,7 @@ def calibrate(
     """
     tasks, player = _tasks(what), player_of(agent)
     require_policy(player)
-    found = conformal.calibrate(
-        tasks, player.agent, player.options, episodes=episodes, alpha=alpha, first_seed=first_seed,
-        journal=_journal(to), tell=_tell_calibrated,
-    )  # fmt: skip
-    found.save(to)
+    _learn(to, tasks, player, episodes=episodes, alpha=alpha, first_seed=first_seed)
     console.print(f"wrote {to}", markup=False, highlight=False)
 
 
@@ -199,7 +206,7 @@ def replay_forks(
     found = []
     with place.open() as store:
         films = place.scratch if video else None
-        asked = counterfactual.of_run(store, run, conditions=_listed(conditions), limit=limit, films=films)
+        asked = counterfactual.of_run(store, run, conditions=listed(conditions), limit=limit, films=films)
         for item in track(asked, "Playing the other way", console=errors, transient=True):
             counterfactual.keep(store, item)
             found.append(item)
@@ -235,8 +242,13 @@ _WATCHED = ("rules", "restart", "monitors-only", "vlm")
 """Conditions whose alarms rest on limits; the beginnings of their names."""
 
 
-def _journal(path: Path) -> Path:
-    return path.with_name(f"{path.name}.episodes.jsonl")
+def _learn(path: Path, tasks: Sequence[str], player: Player, **bounds: Any) -> None:
+    """Write a policy's limits; the episodes played so far lie beside the file meanwhile."""
+    journal = path.with_name(f"{path.name}.episodes.jsonl")
+    found = conformal.calibrate(
+        tasks, player.agent, player.options, journal=journal, tell=_tell_calibrated, **bounds
+    )  # fmt: skip
+    found.save(path)
 
 
 def _calibration(
@@ -271,7 +283,7 @@ def _calibration(
         else:
             return str(path)
     errors.print(f"calibrating {player.label} on {len(tasks)} tasks", markup=False, highlight=False)
-    conformal.calibrate(tasks, player.agent, player.options, journal=_journal(path), tell=_tell_calibrated).save(path)
+    _learn(path, tasks, player)
     return str(path)
 
 
@@ -281,11 +293,11 @@ def _who(fingerprint: Mapping[str, Any]) -> str:
 
 def _scenes(what: Sequence[str], seeds: int, faults: str, severities: str, repeat: bool) -> list[Scenario]:
     problems = []
-    kinds: list[Any] = [None] if faults == "none" else [] if faults == "all" else list(_listed(faults))
+    kinds: list[Any] = [None] if faults == "none" else [] if faults == "all" else list(listed(faults))
     unknown = [kind for kind in kinds if kind is not None and kind not in KINDS]
     if unknown:
         problems.append(Problem("--faults", unknown[0], f"unknown kind; there are {', '.join(KINDS)}"))
-    levels = _listed(severities)
+    levels = listed(severities)
     if not levels or any(level not in "0123" for level in levels):
         problems.append(Problem("--severities", severities, "expected numbers from 0 to 3, with commas"))
     if problems:
@@ -305,7 +317,3 @@ def _tasks(patterns: Sequence[str]) -> list[str]:
     if not fit:
         raise InvalidExperiment("arguments", [Problem("TASKS", " ".join(patterns), "no robot task is called so")])
     return list(dict.fromkeys(fit))
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

@@ -11,7 +11,18 @@ import typer
 
 from arena import loop_times
 from arena import run as runs
-from arena.cli.common import Artifacts, AsJson, Database, console, errors, listing, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    console,
+    errors,
+    listing,
+    location,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.cli.diagnose import tracks
 from arena.cli.endpoints import require_model
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
@@ -46,8 +57,7 @@ def run_physical(
 
     Prints what a condition rescued and broke against the one that is labelled `none`, and where each cycle's time went.
     """
-    asked = {"model": model, "base_url": base_url, "key_env": key_env}
-    options = {name: value for name, value in asked.items() if value is not None} or None
+    options = only_given(model=model, base_url=base_url, key_env=key_env) or None
     told = load(file, model=options)
     found = [task for block in told.blocks for task in block.found()]
     others = [task.id for task in found if not {"robot", IRREVERSIBLE} <= set(task.tags)]

@@ -11,7 +11,10 @@ from agents.errors import ProviderError
 from agents.gateway import Message, ModelGateway
 from agents.policies.greeting import greet
 from agents.policies.options import PolicyOptions
-from arena.cli.common import checked
+from arena.cli.common import (
+    checked,
+    listed,
+)
 from arena.errors import InvalidExperiment, Problem
 from arena.faults.plan import Player
 from arena.models import ModelOptions
@@ -32,7 +35,7 @@ def player_of(text: str, option: str = "--agent") -> Player:
     """
     agent, _, rest = text.strip().partition(":")
     options: dict[str, Any] = {}
-    for item in filter(None, (part.strip() for part in rest.split(","))):
+    for item in listed(rest):
         key, equals, value = item.partition("=")
         try:
             options[key] = yaml.safe_load(value)

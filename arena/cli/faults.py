@@ -12,7 +12,17 @@ from rich.progress import Progress
 
 import environments
 from agents.gateway import ModelGateway
-from arena.cli.common import AsJson, checked, console, errors, listing, plain, print_json
+from arena.cli.common import (
+    AsJson,
+    checked,
+    console,
+    errors,
+    listed,
+    listing,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.cli.diagnose import tracks
 from arena.cli.endpoints import player_of
 from arena.diagnosis.conformal import Calibration
@@ -90,7 +100,7 @@ def build(
     config = checked(
         BuildConfig,
         {
-            "tasks": [t.id for glob in tasks.split(",") if glob.strip() for t in environments.match(glob.strip())],
+            "tasks": [task.id for glob in listed(tasks) for task in environments.match(glob)],
             "players": DEFAULT_PLAYERS if policies is None else _players(policies),
             "kinds": _kinds(kinds),
             "severities": _numbers("--severities", severities),
@@ -200,8 +210,7 @@ def evaluation(
         raise InvalidExperiment("arguments", [Problem("--model", model, "belongs to --diagnoser vlm, which needs it")])
     who: StaticDiagnoser = StaticRules(_calibrations(dataset, calibration or []))
     if model is not None:
-        given = {"model": model, "base_url": base_url, "key_env": key_env, "mode": mode}
-        options = checked(ModelOptions, {key: value for key, value in given.items() if value is not None})
+        options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env, mode=mode))
         who = StaticVlm(ModelGateway(options), options, frames=frames)
     with Progress(console=errors, transient=True) as bars:
         bar = bars.add_task(who.name, total=None)
@@ -234,7 +243,7 @@ def _kinds(text: str | None) -> tuple[str, ...]:
     if text is None:
         return tuple(KINDS)
     found: list[str] = []
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    for item in listed(text):
         start = item.removesuffix("*")
         hits = [
             kind for kind, about in KINDS.items()

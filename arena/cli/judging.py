@@ -10,7 +10,19 @@ from rich.progress import track
 import environments
 from agents.gateway import GatewaySettings
 from agents.gateway.embeddings import embed
-from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    checked,
+    console,
+    errors,
+    listing,
+    location,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.judging import Agreement, JudgeConfig
 from arena.judging.human import fingerprint
 from arena.judging.report import Judged, JudgesReport, report
@@ -55,14 +67,13 @@ def judge_run(
 
     Verdicts are added; older ones stay as they are. The same command goes on after an interruption.
     """
-    place = {"base_url": base_url, "key_env": key_env}
-    given = {name: value for name, value in place.items() if value is not None}
+    place = only_given(base_url=base_url, key_env=key_env)
     config = None
     if model is not None:
-        options = {"model": model, "temperature": temperature, **given}
+        options = {"model": model, "temperature": temperature, **place}
         asked = {"frames": frames, "refine": refine, "repeats": repeats, "objects_first": objects_first}
         config = checked(JudgeConfig, {"judge": "vlm", "model": options, **asked})
-    settings = checked(GatewaySettings, {"model": embeddings, **given}) if embeddings else None
+    settings = checked(GatewaySettings, {"model": embeddings, **place}) if embeddings else None
     missing = 0
     with location(database, artifacts).open() as store:
         episodes = _episodes(store, store.run(run).id)

@@ -8,7 +8,19 @@ import typer
 
 import environments
 from arena import milestones
-from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    checked,
+    console,
+    errors,
+    listing,
+    location,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.errors import InvalidExperiment, Problem
 from arena.judging.extraction import Extractor
 from arena.judging.human import InvalidReview, checked_note, reviewer
@@ -42,8 +54,7 @@ def extract(
     as_json: AsJson = False,
 ) -> None:
     """Propose milestones from a recording; they are the task's next version, and count when they are accepted."""
-    given = {"model": model, "base_url": base_url, "key_env": key_env}
-    options = checked(ModelOptions, {name: value for name, value in given.items() if value is not None})
+    options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env))
     known = environments.get(task)
     with location(database, artifacts).open() as store:
         source = _source(store, known, video)

@@ -10,7 +10,20 @@ from rich.progress import track
 
 import environments
 from arena import probing
-from arena.cli.common import Artifacts, AsJson, Database, checked, console, errors, listing, location, plain, print_json
+from arena.cli.common import (
+    Artifacts,
+    AsJson,
+    Database,
+    checked,
+    console,
+    errors,
+    listed,
+    listing,
+    location,
+    only_given,
+    plain,
+    print_json,
+)
 from arena.errors import InvalidExperiment, Problem
 from arena.location import Location
 from arena.models import ModelOptions
@@ -56,8 +69,7 @@ def probe(
     Tasks without a recorded episode are played first, by their expert and at random. Questions that were answered are
     not asked again: the same command goes on after an interruption.
     """
-    given = {"model": model, "base_url": base_url, "key_env": key_env}
-    options = checked(ModelOptions, {name: value for name, value in given.items() if value is not None})
+    options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env))
     wanted = _kinds(kinds)
     place = location(database, artifacts)
     with place.open() as store:
@@ -98,7 +110,7 @@ def probe(
 
 
 def _kinds(given: str) -> list[Kind]:
-    names = [name.strip() for name in given.split(",") if name.strip()]
+    names = listed(given)
     unknown = [name for name in names if name not in get_args(Kind)]
     if unknown or not names:
         raise InvalidExperiment("arguments", [Problem("--kinds", given, f"expected some of {', '.join(KINDS)}")])

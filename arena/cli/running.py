@@ -18,6 +18,7 @@ from arena.cli.common import (
     errors,
     listing,
     location,
+    only_given,
     plain,
     print_json,
 )
@@ -137,8 +138,7 @@ def _experiment(file: Path | None, model: str | None, base_url: str | None, key_
     if model is None and (file is None or base_url or key_env):
         missing = "an experiment file, or --model for the built-in one" if file is None else "--model beside --base-url"
         raise InvalidExperiment("arguments", [Problem("command line", "", f"needs {missing}")])
-    given = {"model": model, "base_url": base_url, "key_env": key_env}
-    options = {name: value for name, value in given.items() if value is not None} or None
+    options = only_given(model=model, base_url=base_url, key_env=key_env) or None
     if file is None:
         return parse(experiments.text("model"), "model.yaml", model=options)
     return load(file, model=options)

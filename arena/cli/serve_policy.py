@@ -17,7 +17,14 @@ from agents.policies.options import missing_packages
 from agents.policies.server import PROTOCOLS, PolicyServer, serve
 from agents.policies.server.neighbour import Neighbour, NeighbourServer
 from agents.policies.server.path import ExpertPath
-from arena.cli.common import AsJson, console, errors, plain, print_json
+from arena.cli.common import (
+    AsJson,
+    console,
+    errors,
+    listed,
+    plain,
+    print_json,
+)
 
 POLICIES = ("scripted", "neighbour")
 DEFAULT_TASK = "tabletop/pick-place-bowl-v1"
@@ -87,7 +94,7 @@ def _neighbour(protocol: str, globs: str, seeds: Sequence[int]) -> Neighbour:
     """Let the expert play, which takes some seconds a task."""
     if protocol != "openpi":
         raise typer.BadParameter("policy neighbour is served by openpi alone", param_hint="--protocol")
-    tasks = [task.id for glob in globs.split(",") if glob.strip() for task in environments.match(glob.strip())]
+    tasks = [task.id for glob in listed(globs) for task in environments.match(glob)]
     if not tasks:
         raise typer.BadParameter(f"no task is {globs!r}", param_hint="--task")
     return Neighbour(tasks, seeds, tell=lambda line: errors.print(plain(line)))
