@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from arena.supervision import REPAIR, REWIND
+from arena.supervision import by_arm
 from environments.real.timing import LOOP
 from storage.models import Step
 from storage.store import Store
@@ -65,7 +65,7 @@ def cycles(steps: Sequence[Step]) -> list[Cycle]:
         (before or now).rollback_s += told.get("rollback_s", 0.0)
         now.think_s += told.get("think_s", 0.0)
         now.execute_s += told.get("execute_s", 0.0) + told.get("think_s", 0.0)
-        if step.notes.get(REWIND) or step.notes.get(REPAIR):
+        if by_arm(step.notes):
             now.back += 1
         else:
             now.steps += 1

@@ -226,7 +226,7 @@ class Recorder:
                     fault_class=truth["fault_class"],
                     fault_type=truth["fault_type"],
                     # A fault that comes back has happened, even if its last onset was rolled back.
-                    onset_step=truth.get("first_onset_step", truth["onset_step"]),
+                    onset_step=truth["first_onset_step"],
                     params=self._attempt.spec["fault"],
                 )
             )

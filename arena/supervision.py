@@ -19,6 +19,11 @@ UNDO = "undo"
 """Kind of an intervention that takes back an earlier one: the world is as it was when that one began."""
 
 
+def by_arm(notes: Mapping[str, Any]) -> bool:
+    """Whether a step with these notes was the arm's on its way back or in a repair, and no decision of the player."""
+    return bool(notes.get(REWIND) or notes.get(REPAIR))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
     """The present of a supervised episode, just after a step: what a real supervisor could know."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import environments
-from arena.supervision import REPAIR, REWIND, UNDO
+from arena.supervision import UNDO, by_arm
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
 from storage.models import Episode, Step
@@ -113,7 +113,6 @@ def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:
         env.advance(row.world_ms)
     told: dict[str, Any] = {"status": row.status, "reward": 0.0}
     if row.action is not None:
-        by_arm = row.notes.get(REWIND) or row.notes.get(REPAIR)
-        _, reward, _, _, info = env.override(row.action) if by_arm else env.step(row.action)
+        _, reward, _, _, info = env.override(row.action) if by_arm(row.notes) else env.step(row.action)
         told = {"status": "illegal" if info["illegal"] else "ok", "reward": float(reward)}
     return {**told, "score": env.score()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from arena.supervision import REPAIR, UNDO
+from arena.supervision import UNDO
 from storage.models import Counterfactual, Intervention
 from ui.timeline import StepRow, curve
 
@@ -56,7 +56,7 @@ def comparisons(
         begin = start
         while begin < stop and begin in rewinding:
             begin += 1
-        since = item.at_step + 1 if item.kind == REPAIR else resumes_at(item) if item.kind == UNDO else item.to_step
+        since = item.to_step if item.kind == "physical" else resumes_at(item)
         found.append(
             {
                 "key": str(item.branch),

@@ -27,7 +27,7 @@ from arena.experiment import AgentEntry
 from arena.identity import player_seed
 from arena.outcomes import Outcome
 from arena.repairs import executable, told
-from arena.supervision import REPAIR, REWIND, UNDO
+from arena.supervision import REPAIR, UNDO, by_arm
 from environments.env import ArenaEnv
 from environments.robots import repairs as manoeuvres
 from environments.task import ActionSpace
@@ -270,28 +270,27 @@ class _Replay:
         self._kept, self._left, self._sim, self._undone, self._prompt = {}, {}, 0, 0, ""
         arm_moves = False
         for row in self._rows[: last + 1]:
-            by_arm = bool(row.notes.get(REWIND) or row.notes.get(REPAIR))
-            if arm_moves and not by_arm:
+            arm_moved, arm_moves = arm_moves, by_arm(row.notes)
+            if arm_moved and not arm_moves:
                 agent.rolled_back()
-            arm_moves = by_arm
             self._kept[row.index] = (self._sim, env.snapshot())
-            yield from self._again(row, by_arm=by_arm)
+            yield from self._again(row, arm_moves=arm_moves)
             fork = self._forks.get(row.index)
             if fork is not None and row.index < last:
                 yield from self._fork_again(fork)
 
-    def _again(self, row: Step, *, by_arm: bool) -> Iterator[str]:
+    def _again(self, row: Step, *, arm_moves: bool) -> Iterator[str]:
         env, agent = self._env, self._agent
-        if not by_arm:
+        if not arm_moves:
             decision = Decision(action=row.action, rationale=row.rationale, notes=row.notes)
             agent.replay(self._seen(), decision)
         reward = 0.0
         illegal: str | None = None
         if row.action is not None:
-            act = env.override if by_arm else env.step
+            act = env.override if arm_moves else env.step
             self._observation, got, _, _, info = act(row.action)
             reward, illegal = float(got), info["illegal"]
-            if not by_arm:
+            if not arm_moves:
                 agent.observe_result(illegal=illegal, reward=reward)
         self._sim += 1
         told_of = {"reward": (row.reward, reward), "score": (row.score, env.score())}

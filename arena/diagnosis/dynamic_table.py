@@ -17,7 +17,7 @@ from arena.diagnosis.human import is_review
 from arena.diagnosis.metrics import Supervised
 from arena.identity import digest
 from arena.statistics import mcnemar
-from arena.supervision import UNDO
+from arena.supervision import UNDO, by_arm
 from storage.models import Call, Diagnosis, Episode, Fault, Intervention, Step
 from storage.store import Store
 
@@ -116,9 +116,11 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
                 func.count(Call.input_tokens + Call.output_tokens),
             ).where(Call.episode_id == episode.id, Call.purpose.in_(DIAGNOSING))
         ).one()
+        # The notes alone: a whole row also holds its action, rationale and hashes.
+        notes = session.scalars(select(Step.notes).where(Step.episode_id == episode.id)) if forks else ()
+        led = sum(map(by_arm, notes))
     calls, latency, cost, priced, tokens, metered = counted
     undone = episode.n_steps - (int(last) + 1) if last is not None else 0
-    by_arm = sum(_by_arm(step) for step in store.steps(episode.id)) if forks else 0
     spec = episode.spec
     return Row(
         episode_id=episode.id,
@@ -133,17 +135,13 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
         diagnoses=tuple(said for said in store.diagnoses(episode.id) if not is_review(said)),
         interventions=sum(fork.kind != UNDO for fork in forks),
         undone=sum(fork.kind == UNDO for fork in forks),
-        added=undone + by_arm,
+        added=undone + led,
         calls=int(calls),
         call_s=float(latency or 0.0),
         tokens=int(tokens or 0) if metered == calls else None,
         cost_usd=Decimal(str(cost or 0)) if priced == calls else None,
         seconds=_seconds(episode),
     )
-
-
-def _by_arm(step: Step) -> bool:
-    return bool(step.notes.get("rewind") or step.notes.get("repair"))
 
 
 def _seconds(episode: Episode) -> float:

@@ -82,6 +82,11 @@ class Player(BaseModel):
         return {name: value for name, value in self.options.items() if name not in about_the_way}
 
     @property
+    def named(self) -> dict[str, Any]:
+        """What episodes and datasets are named by, as JSON values."""
+        return {"agent": self.agent, "options": self.own}
+
+    @property
     def label(self) -> str:
         """`noisy-expert(failure_rate=0)`."""
         told = ", ".join(f"{name}={value}" for name, value in sorted(self.own.items()))
@@ -136,8 +141,8 @@ class BuildConfig(BaseModel):
     def fingerprint(self) -> str:
         """Digest of the configuration, the version of the plan, and the players' own fingerprints."""
         players = [agents.create(player.agent, player.options).fingerprint() for player in self.players]
-        own = [{"agent": player.agent, "options": player.own} for player in self.players]
-        return digest([VERSION, self.model_dump(mode="json") | {"players": own}, players])
+        named = [player.named for player in self.players]
+        return digest([VERSION, self.model_dump(mode="json") | {"players": named}, players])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +159,7 @@ class Attempt:
     @property
     def id(self) -> str:
         """Of the episode: it tells nothing of what happens in it."""
-        player = {"agent": self.player.agent, "options": self.player.own}
-        told = [self.task, player, self.seed, self.kind, self.severity, self.stage]
+        told = [self.task, self.player.named, self.seed, self.kind, self.severity, self.stage]
         return digest([VERSION, told], 16)
 
 

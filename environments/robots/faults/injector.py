@@ -112,7 +112,7 @@ class Injector:
                 "severity": run.fault.severity,
                 "stage": run.fault.stage,
                 "onset_step": run.onset,
-                "first_onset_step": self._first.get(run.fault, run.onset),
+                "first_onset_step": self._first.get(run.fault),
                 "active": run.active,
                 "entity": run.memory.get("thing"),
             }
@@ -134,20 +134,20 @@ class Injector:
         """
         self._percept = None
         if not same_episode:
-            self._first = {}
-        happened = {run.fault: run.onset for run in self._running if same_episode and not run.fault.repeat}
+            self._running, self._first = [], {}
         if state is None:
             # Injected after this snapshot was taken: an injection is not undone by going back either.
-            self._running = self._running if same_episode else []
             for run in self._running:
-                run.count, run.left, run.onset, run.memory = 0, 0, happened.get(run.fault), {}
+                run.count, run.left, run.onset, run.memory = 0, 0, None, {}
             self._history, self._step = [], 0
-            return
-        self._running = [_running(item) for item in state["faults"]]
-        self._history, self._step = [list(past) for past in state["history"]], int(state["step"])
+        else:
+            self._running = [_running(item) for item in state["faults"]]
+            self._history, self._step = [list(past) for past in state["history"]], int(state["step"])
         for run in self._running:
-            if run.onset is None:
-                run.onset = happened.get(run.fault)
+            if run.onset is not None:
+                self._first.setdefault(run.fault, run.onset)
+            elif not run.fault.repeat:
+                run.onset = self._first.get(run.fault)
 
 
 def _state(run: Running) -> dict[str, Any]:
