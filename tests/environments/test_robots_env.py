@@ -46,7 +46,7 @@ print(json.dumps(hashes))
 
 
 def present(truth):
-    """The truth of the present timeline alone: a fault's first onset is of all that was played, and no snapshot has it."""
+    """The truth of the present timeline alone: no snapshot has a fault's first onset in all that was played."""
     return {name: value for name, value in truth.items() if name != "first_onset_step"}
 
 
