@@ -22,7 +22,7 @@ from arena.identity import digest
 from environments.robots.faults.kinds import KINDS, KindName, Stage
 from environments.task import ActionSpace
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raise it with any change of what a configuration leads to."""
 FIRST_SEED = 70_000
 """Seeds begin here: far from those of leaderboards (0), tutorials (10,000), held-out tests (20,000) and calibration
@@ -243,7 +243,8 @@ def _cell(
     """The slots of a cell on one side of the split.
 
     Tasks, stages and policies take turns, from a beginning that differs from cell to cell. Seeds differ from try to
-    try, so that no two slots of a cell try the same episode before all seeds are used.
+    try, and from one round through the tasks to the next: where `tries` divides the number of seeds, slots would come
+    back to episodes that earlier ones have.
     """
     start = int(digest([config.seed, kind, severity, split], 8), 16)
     order = sorted(tasks, key=lambda task: digest([config.seed, kind, severity, task]))
@@ -254,7 +255,7 @@ def _cell(
             task = order[(j + k // 2) % len(order)]  # two tries a task: a world takes a second to build
             able = fit[task]
             stage = stages[j % len(stages)] if k < (config.tries + 1) // 2 else stages[0]
-            seed = (start + j * config.tries + k) % config.seeds
+            seed = (start + j * config.tries + k + j // len(order)) % config.seeds
             attempts.append(
                 Attempt(
                     task=task,

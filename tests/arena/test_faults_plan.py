@@ -47,6 +47,12 @@ def test_no_two_slots_of_a_cell_try_the_same_episode():
         assert len(tried) == len(set(tried))
 
 
+def test_few_seeds_are_all_used_before_a_slot_begins_with_an_episode_of_another():
+    """Twelve seeds and six tries: a multiple, which once let clean slots come back to each other's episodes."""
+    plan = slots(BuildConfig(tasks=TASKS, per_cell=6, clean=180, seeds=12))
+    assert len({slot.attempts[0].id for slot in plan}) == len(plan) == 660
+
+
 def test_the_plan_follows_from_the_configuration_alone():
     config = BuildConfig(tasks=TASKS, per_cell=2)
     assert slots(config) == slots(BuildConfig(tasks=tuple(reversed(TASKS)), per_cell=2))
