@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ _FAST_M_S = 0.35
 """A hand that is late is slow, as a rule."""
 _RISEN_M = 0.06
 """A hand this far above where it closed carries; below, it still lifts."""
+_TORN_STEPS = 1
+"""A gripper begins to open slowly: for what it does itself it takes longer than this to be seen."""
+_PAUSE_M = 0.001
+"""Fingers that close on nothing close by more than this in each step, until they meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +68,7 @@ class RulesDiagnoser:
     """
 
     name: ClassVar[str] = "rules"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     """Raise it with any change of a rule."""
     wants_pictures: ClassVar[bool] = False
 
@@ -157,6 +162,8 @@ def _lost_grasp(case: Case) -> Finding:
     low = max(alarm.since, alarm.onset - MARGIN_STEPS)
     together = "together" in alarm.note
     kind, what = "C5", "gripper"
+    if not together and alarm.step - alarm.onset <= _TORN_STEPS:
+        kind, what = "C8", "object"
     if together:
         closed = next((item for item in case.readings if item.step >= alarm.since), None)
         now = case.readings[-1]
@@ -178,12 +185,32 @@ def _unclosed(case: Case) -> Finding:
 
 def _missed(case: Case) -> Finding:
     alarm = case.alarm
+    if (lost := _lost_after(case, alarm.onset)) is not None:
+        return Finding(
+            fault_type="E1", stage="lift", onset=lost, low=max(alarm.onset, lost - MARGIN_STEPS), high=lost,
+            entity="object", why="The fingers paused on something, and then met: it was taken from them.",
+            confidence=0.85, sure=True,
+        )  # fmt: skip
     other = "something else" in alarm.note and case.readings[-1].width_m > ClosingSettings().empty_m
     start = min(alarm.since, alarm.onset)
     return Finding(
         fault_type="P1" if other else "P2", stage="reach", onset=_within(case, start), low=start, high=alarm.onset,
         entity="object", why="The hand closed where the object is not.", confidence=0.85,
     )  # fmt: skip
+
+
+def _lost_after(case: Case, closing: int) -> int | None:
+    """Step at which fingers that now hold nothing left the width at which they had paused; None if they never did."""
+    limits = ClosingSettings()
+    since = [item for item in case.readings if item.step >= closing]
+    if not since or since[-1].width_m > limits.empty_m:
+        return None
+    pauses = (
+        after.step + 1
+        for item, after in itertools.pairwise(since)
+        if item.width_m - after.width_m < _PAUSE_M and limits.empty_m < after.width_m < limits.open_m
+    )
+    return max(pauses, default=None)
 
 
 def _stalled(case: Case) -> Finding:

@@ -159,6 +159,33 @@ def test_rules_call_a_lost_grasp_a_drop_and_go_back_to_before_it():
     assert it.rollback_step == 24 and it.repair.kind == "retry"
 
 
+def test_rules_tell_what_was_torn_from_the_hand_from_a_hand_that_opened():
+    """A gripper begins to open slowly; a blow parts the fingers within a step."""
+    named = {step: RulesDiagnoser().diagnose(case(lost(step=step), tuple(range(36)))).diagnosis for step in (31, 32)}
+    assert {step: it.fault_type for step, it in named.items()} == {31: "C8", 32: "C5"}
+    assert {it.rollback_step for it in named.values()} == {24}, "the name changes nothing about what is done"
+
+
+@pytest.mark.parametrize(
+    ("widths_mm", "fault_type", "onset"),
+    [
+        ((79, 74, 68, 59, 50, 41, 31, 21, 13, 8, 5, 4, 3, 3, 2), "P2", None),
+        ((79, 74, 68, 59, 50, 50, 50, 34, 20, 12, 8, 5, 4, 3, 3), "E1", 7),
+        ((80, 80, 80, 79, 74, 68, 59, 50, 41, 31, 21, 13, 8, 4, 3), "P2", None),
+    ],
+    ids=("closes on nothing", "pauses on something", "is late"),
+)
+def test_rules_tell_an_object_that_was_taken_from_one_that_never_was_in_the_hand(widths_mm, fault_type, onset):
+    readings = tuple(read(moment(step, CLOSE, mm)) for step, mm in enumerate(widths_mm))
+    alarm = Alarm(monitor="grasp-miss", step=14, onset=0, since=0, note="the hand has closed on nothing")
+    told = Case(
+        task_id=TASK.id, instruction="", alarm=alarm, step_now=14, snapshots=tuple(range(15)), readings=readings
+    )
+    it = RulesDiagnoser(calibrated=True).diagnose(told).diagnosis
+    assert it.fault_type == fault_type
+    assert onset is None or it.onset_step == onset
+
+
 def test_rules_name_the_fault_even_without_a_snapshot_to_go_back_to():
     it = RulesDiagnoser().diagnose(case(lost(), (29, 30, 35))).diagnosis
     assert (it.verdict, it.rollback_step, it.repair.kind) == ("fault", None, "none")
