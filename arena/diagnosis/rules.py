@@ -28,8 +28,11 @@ _MOVING_M_S, _HELD_M_S, _BRAKE_STEPS = 0.2, 0.04, 4
 a balance between two pulls comes to rest more slowly."""
 _WINDOW_STEPS = 12
 """Readings that tell what a late phase is late for."""
-_PUSHING = 0.2
-"""A command of at least this much (1 is 5 cm a step, or 0.5 rad) asks for motion."""
+_PUSHING, _TURNING = 0.8, 0.65
+"""Commands larger than these (1 is 5 cm a step, or 0.5 rad) ask for all the motion that there is. A hand that is kept
+from where it goes is told to go at full speed; one that cannot turn, to turn so."""
+_STEADY = 0.2
+"""Commands that vary by less (standard deviation) are the same again and again."""
 _FAST_M_S = 0.35
 """A hand that is late is slow, as a rule."""
 _RISEN_M = 0.06
@@ -307,9 +310,9 @@ def _kept_from(case: Case) -> tuple[str, str]:
     )
     if push > 1.0 and speed > _FAST_M_S:
         return "C7", "The hand hurries to and fro and never arrives, as one that hears its orders late."
-    if turn > _PUSHING:
+    if turn > _TURNING:
         return "C2", "The hand is told to turn and does not get there, and this phase lasts too long."
-    if push > 2 * _PUSHING and _steady(recent):
+    if push > _PUSHING and _steady(recent):
         return "C1", "The hand is told to go on in the same way and does not get there, and this phase lasts too long."
     return "P4", "This phase lasts longer than it ever does when all is well."
 
@@ -317,7 +320,7 @@ def _kept_from(case: Case) -> tuple[str, str]:
 def _steady(readings: Sequence[Reading]) -> bool:
     """Whether the commands hardly change: a policy that sees badly changes its mind at every step."""
     axes = zip(*(item.command[:3] for item in readings if item.command), strict=True)
-    return all(statistics.pstdev(axis) < _PUSHING for axis in axes)
+    return all(statistics.pstdev(axis) < _STEADY for axis in axes)
 
 
 def _lost_subgoal(case: Case) -> Finding:
