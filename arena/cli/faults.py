@@ -25,14 +25,14 @@ from arena.cli.common import (
 )
 from arena.cli.diagnose import tracks
 from arena.cli.endpoints import player_of
+from arena.cli.static_tables import tell
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
-from arena.diagnosis.static_metrics import StaticScores, intervals
 from arena.errors import InvalidExperiment, Problem
 from arena.faults import build as building
 from arena.faults import lerobot
 from arena.faults.dataset import Dataset, Episode, checked_name
-from arena.faults.evaluation import Evaluation, evaluate
+from arena.faults.evaluation import evaluate
 from arena.faults.plan import DEFAULT_PLAYERS, BuildConfig, Player
 from arena.location import DEFAULT_FOLDER
 from arena.models import ModelOptions
@@ -220,7 +220,7 @@ def evaluation(
     if as_json:
         print_json(found.to_json())
     else:
-        _print(found)
+        tell(found)
     if found.overall.abstained.get("provider"):
         errors.print("The provider failed in some episodes; the same command asks only those again.")
         raise typer.Exit(1)
@@ -303,32 +303,3 @@ def _counts(rows: list[Episode]) -> tuple[str, str, str]:
     told = "  ".join(f"{name}: {n}" for name, n in severities.items()) if rows[0].fault else ""
     train = sum(episode.split == "train" for episode in rows)
     return str(train), str(len(rows) - train), told
-
-
-def _print(found: Evaluation) -> None:
-    table = listing("type", "episodes", "detected", "false alarms", "class", "type ok", "onset", "within 10", "cosine",
-                    "rollback ok", "repair ok")  # fmt: skip
-    for name, row in [*found.by_type.items(), ("all", found.overall)]:
-        table.add_row(name, str(row.n), *_cells(row))
-    console.print(table)
-    total = found.overall
-    console.print(plain(f"{found.diagnoser} on {found.dataset}, {found.split}: {total.n} episodes"))
-    for name, interval in intervals(total).items():
-        told = "-" if interval is None else f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-        console.print(f"{name.replace('_', ' ')}: {told}")
-    for name in ("f1", "auroc", "ece", "class_macro_f1", "type_macro_f1", "severity_mae", "subtask_accuracy"):
-        console.print(f"{name.replace('_', ' ')}: {_number(getattr(total, name))}")
-    causes = ", ".join(f"{cause} {n}" for cause, n in total.abstained.items()) or "none"
-    console.print(f"abstentions: {causes}; {found.calls} calls, {found.latency_s:.0f} s, cost {found.cost_usd}")
-
-
-def _cells(row: StaticScores) -> tuple[str, ...]:
-    detected = f"{row.detected} of {row.faulty}" if row.faulty else ""
-    alarms = f"{row.false_alarms} of {row.n - row.faulty}" if row.n > row.faulty else ""
-    numbers = (row.class_accuracy, row.type_accuracy, row.onset_median, row.hits.get("10"), row.spatial_cosine,
-               row.rollback_valid, row.repair_accuracy)  # fmt: skip
-    return detected, alarms, *map(_number, numbers)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -94,6 +95,11 @@ class StaticDiagnoser(Protocol):
         ...
 
     @property
+    def title(self) -> str:
+        """Who answers, in words: the diagnoser, its limits or its model, and the endpoint's host; never a key."""
+        ...
+
+    @property
     def wants_pictures(self) -> bool:
         """Whether it needs clips."""
         ...
@@ -162,6 +168,12 @@ class StaticRules:
     def __init__(self, calibrations: Mapping[str, Calibration] | None = None) -> None:
         self._calibrations = dict(calibrations or {})
 
+    @property
+    def title(self) -> str:
+        """`rules`, and the policies whose limits it has."""
+        limits = f"with limits of {', '.join(sorted(self._calibrations))}" if self._calibrations else "without limits"
+        return f"{self.name}, {limits}"
+
     def fingerprint(self) -> dict[str, Any]:
         """The rules', the monitors' and the calibrations'."""
         return {
@@ -223,6 +235,12 @@ class StaticVlm:
     def name(self) -> str:
         """The model's name."""
         return self._options.model
+
+    @property
+    def title(self) -> str:
+        """`vlm`, the model and where it is."""
+        host = urlsplit(self._options.base_url).netloc if self._options.base_url else self._options.endpoint
+        return f"vlm, model {self.name} at {host}"
 
     def fingerprint(self) -> dict[str, Any]:
         """Model and how it is asked, prompt, schema, and how much it is shown."""

@@ -7,6 +7,7 @@ interrupted evaluation goes on, and asks no model twice. What a provider failed 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -36,6 +37,8 @@ class Evaluation:
     dataset: str
     split: str
     diagnoser: str
+    title: str
+    """Who answered, in words: see `StaticDiagnoser.title`."""
     fingerprint: str
     overall: StaticScores
     by_type: dict[str, StaticScores]
@@ -53,6 +56,7 @@ class Evaluation:
             "dataset": self.dataset,
             "split": self.split,
             "diagnoser": self.diagnoser,
+            "title": self.title,
             "fingerprint": self.fingerprint,
             "overall": self.overall.to_json(),
             "intervals": {
@@ -93,7 +97,9 @@ def evaluate(
     """
     episodes = dataset.split(split)[:limit]
     if not episodes:
-        raise NothingToShow(f"{dataset.manifest.name} has no episodes in split {split!r}")
+        others = ", ".join(f"{n} in {name}" for name, n in Counter(found.split for found in dataset.episodes).items())
+        remedy = f"it has {others}; ask for them by --split all" if others else "it is empty"
+        raise NothingToShow(f"{dataset.manifest.name} has no episodes in split {split!r}: {remedy}")
     if diagnoser.wants_pictures and not all(episode.cameras for episode in episodes):
         raise NothingToShow(f"{dataset.manifest.name} was built without clips; {diagnoser.name} looks at pictures")
     fingerprint = digest([dataset.manifest.files["episodes.jsonl"][0], diagnoser.fingerprint()])
@@ -111,13 +117,13 @@ def evaluate(
             if answer["diagnosis"]["abstain_cause"] != "provider":
                 file.write(json.dumps({"episode": episode.id, **answer}) + "\n")
                 file.flush()
-    return _scored(dataset, split, diagnoser.name, fingerprint, episodes, answers)
+    return _scored(dataset, split, diagnoser, fingerprint, episodes, answers)
 
 
 def _scored(
     dataset: Dataset,
     split: str,
-    name: str,
+    diagnoser: StaticDiagnoser,
     fingerprint: str,
     episodes: Sequence[Episode],
     answers: dict[str, dict[str, Any]],
@@ -131,7 +137,8 @@ def _scored(
     return Evaluation(
         dataset=dataset.manifest.name,
         split=split,
-        diagnoser=name,
+        diagnoser=diagnoser.name,
+        title=diagnoser.title,
         fingerprint=fingerprint,
         overall=score(pairs),
         by_type=by_type(pairs),

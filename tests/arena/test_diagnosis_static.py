@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from agents.gateway import ModelGateway
+from arena.cli import static_tables
 from arena.diagnosis import static_view
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.static import StaticRules, StaticVlm, readings, recording
 from arena.faults.dataset import Dataset, Episode, Manifest, Truth, as_line, clip_path, data_path, packed, put
-from arena.faults.evaluation import NothingToShow, evaluate
+from arena.faults.evaluation import Evaluation, NothingToShow, evaluate
 from arena.faults.plan import BuildConfig
 from arena.models import ModelOptions
 from storage.video import VideoWriter
@@ -69,13 +71,13 @@ def serve(fakes: Any) -> Iterator[Callable[..., Any]]:
 
 
 def arrays(drops: bool) -> dict[str, Any]:
-    """A hand that closes at step 30 on something 40 mm wide and, if it drops it, opens from step 60 on."""
+    """A hand that closes at step 30 on something 40 mm wide and, if it drops it, opens ever faster from step 60 on."""
     n = np.arange(STEPS)
     command = np.zeros((STEPS, 7))
     command[:, 0], command[:, 6] = 0.3, np.where(n < 30, -1.0, 1.0)
     width = np.where(n < 30, 0.08, np.maximum(0.04, 0.08 - 0.005 * (n - 30)))
     if drops:
-        width = np.where(n >= ONSET, np.minimum(0.08, 0.04 + 0.004 * (n - ONSET)), width)
+        width = np.where(n >= ONSET, np.minimum(0.08, 0.04 + 0.0005 * (n - ONSET) ** 2), width)
     place = np.stack([0.002 * n, np.zeros(STEPS), np.full(STEPS, 1.0)], axis=1)
     return {
         "state": np.zeros((STEPS + 1, 8), np.float32), "action": command, "command": command,
@@ -280,5 +282,54 @@ def test_a_dataset_without_clips_has_nothing_for_a_model(serve: Any, dataset: Da
     bare.__dict__["episodes"] = [episode.model_copy(update={"cameras": []}) for episode in dataset.episodes]
     with pytest.raises(NothingToShow, match="without clips"):
         evaluate(bare, vlm(serve(lambda seen: OK)))
-    with pytest.raises(NothingToShow, match="no episodes in split 'train'"):
+    with pytest.raises(NothingToShow, match=r"no episodes in split 'train': it has 10 in heldout.*--split all"):
         evaluate(dataset, StaticRules(), split="train")
+
+
+LAST = ["cosine", "target", "repair"]
+
+
+def told(found: Evaluation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines of an evaluation at a terminal of 80 columns."""
+    monkeypatch.setattr(static_tables, "console", Console(width=80))
+    static_tables.tell(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def test_the_tables_fit_into_eighty_columns_and_say_why_a_figure_is_missing(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lines = told(evaluate(dataset, StaticRules()), monkeypatch, capsys)
+    assert lines[:2] == ["static track: rules, without limits", "made, split heldout: 10 episodes, 6 with a fault"]
+    rows = {line.split()[0]: line.split() for line in lines if line}
+    assert lines[3].split() == ["type", "n", "found", "alarms", "class", "named", "onset", "in", "10", *LAST]
+    assert rows["C5"][:6] == ["C5", "3", "3/3", "-", "1.00", "1.00"]
+    assert rows["all"][:4] == ["all", "10", "6/6", "0/4"]
+    text = " ".join(" ".join(lines).split())
+    assert "false positive rate 0.00 [0.00, 0.49]" in text
+    assert "answered 0.00; not measured: right (none was answered)" in text, "rules say nothing of sub-tasks"
+    assert (
+        "space not measured: cosine, magnitude ratio, error in cm (no deviation in the world frame was named)" in text
+    )
+    assert lines[-1] == "abstentions: none; no model was asked"
+    assert "None" not in text
+
+
+def test_the_heading_says_which_model_answered_and_where_and_no_key(
+    serve: Any, dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("OWN_KEY", "sk-secret")
+    provider = serve(lambda seen: {"verdict": "ok", "confidence": 0.9})
+    options = ModelOptions(model="fake/ok", base_url=provider.url, key_env="OWN_KEY", max_retries=0)
+    found = evaluate(dataset, StaticVlm(ModelGateway(options), options))
+    lines = told(found, monkeypatch, capsys)
+    host = provider.url.removeprefix("http://").removesuffix("/v1")
+    assert lines[0] == f"static track: vlm, model fake/ok at {host}" == f"static track: {found.to_json()['title']}"
+    text = " ".join(" ".join(lines).split())
+    assert "abstentions: none; 10 calls, " in text and "cost unknown (no price is known)" in text
+    assert "not measured: precision (no fault was claimed)" in text
+    assert "sk-secret" not in text and "OWN_KEY" not in text and "None" not in text
+    named = ModelOptions(model="openai/some")
+    assert StaticVlm(ModelGateway(options), named).title == "vlm, model openai/some at litellm:openai"
