@@ -218,7 +218,7 @@ class Benchmark:
 def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--db", default="diagnosis-benchmark.db", help="where everything is recorded")
+    parser.add_argument("--db", default="arena-data/diagnosis-benchmark.db", help="where everything is recorded")
     parser.add_argument("--calibration", type=Path, default=None, help="thresholds; beside the database if left out")
     parser.add_argument("--small", action="store_true", help="one task, few clean seeds, a coarse curve")
     parser.add_argument("--parts", default=",".join(PARTS), help="with commas; `counterfactual` needs `dynamic`")

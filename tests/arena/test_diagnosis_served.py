@@ -67,7 +67,7 @@ def commands(ports: dict[str, int], folder: Path) -> list[list[str]]:
         for line in block.splitlines():
             for page, own in ports.items():
                 line = line.replace(f"--port {page}", "--port 0").replace(f"127.0.0.1:{page}", f"127.0.0.1:{own}")
-            words = shlex.split(line.replace("limits.json", str(folder / "limits.json")))
+            words = shlex.split(line.replace("arena-data/limits.json", str(folder / "limits.json")))
             for option, value in SMALL.items():
                 if option in words:
                     words[words.index(option) + 1] = value
