@@ -7,7 +7,7 @@ that is counted and never acted upon.
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -46,12 +46,24 @@ MAX_OFFSET_M = 0.10
 """Longest repair offset along one axis. A correction larger than this is a new plan, not a repair."""
 _MAX_STEP = 1_000_000
 
-# Model text goes to databases and pages: no control characters, no halves of surrogate pairs.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_REPLACED = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode categories: controls (also U+0080 to U+009F), halves of surrogate pairs, line and paragraph separators."""
 
 
 def _clean(text: str) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Model text as databases, terminals and pages can take it: what it shows is what it says.
+
+    Formatting characters (category Cf: bidirectional overrides and isolates, zero-width characters, tags) are taken
+    out: they can turn a line round or hide one. So are joiners: a joined emoji falls into its parts and stays readable.
+    """
+    return "".join(_shown(letter) for letter in text)
+
+
+def _shown(letter: str) -> str:
+    category = unicodedata.category(letter)
+    if category == "Cf":
+        return ""
+    return "\N{REPLACEMENT CHARACTER}" if category in _REPLACED and letter not in "\t\n" else letter
 
 
 ShortText = Annotated[str, AfterValidator(_clean), Field(max_length=120)]

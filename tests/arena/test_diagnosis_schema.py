@@ -116,6 +116,37 @@ def test_control_characters_never_reach_the_database():
     assert it.entity == it.evidence[0].note == "a\ufffdb\ufffd[2J\ufffd"
 
 
+@pytest.mark.parametrize(
+    ("hostile", "kept"),
+    [
+        ("a\x80b\x9b2Jc\x9f", "a\ufffdb\ufffd2Jc\ufffd"),  # C1: 0x9b begins an escape sequence like ESC [
+        ("no \u202etluaf\u202c", "no tluaf"),
+        ("\u202a\u202b\u202d\u2066\u2067\u2068\u2069\u200e\u200f\u061cx", "x"),
+        ("c\u200bu\u200cb\u200de\u2060\ufeff\u00ad", "cube"),
+        ("x\U000e0069\U000e0067", "x"),  # tags: letters that nobody sees
+        ("a\u2028b\u2029c\u0085d", "a\ufffdb\ufffdc\ufffdd"),
+        ("café 物体 \U0001f916 one\ttwo\nthree", "café 物体 \U0001f916 one\ttwo\nthree"),
+    ],
+)
+def test_what_turns_a_line_round_or_hides_in_it_is_taken_out_of_every_text(hostile: str, kept: str):
+    """Through the schema, and through a model's answer; nothing of it is left in what is stored."""
+    texts = {
+        "entity": hostile, "stage": hostile, "rationale": hostile,
+        "evidence": [{"camera": hostile, "step": 1, "note": hostile}],
+        "repair": {"kind": "reprompt", "reprompt": "go " + hostile},
+    }  # fmt: skip
+    answer = {key: value for key, value in drop(**texts).items() if key != "step_now"}
+    for it in (Diagnosis.model_validate(drop(**texts)), read_answer(json.dumps(answer), SNAPSHOTS, 50)):
+        assert (it.entity, it.stage, it.rationale, it.repair.reprompt) == (kept, kept, kept, "go " + kept)
+        assert (it.evidence[0].camera, it.evidence[0].note) == (kept, kept)
+    assert Diagnosis.abstention(3, "declined", hostile).abstain_reason == kept
+
+
+def test_an_instruction_that_nobody_can_see_is_none():
+    with pytest.raises(ValidationError, match="reprompt"):
+        Diagnosis.model_validate(drop(repair={"kind": "reprompt", "reprompt": "\u200b\u202e"}))
+
+
 def test_the_answer_schema_is_plain_and_asks_for_nothing_the_arena_knows():
     text = json.dumps(Diagnosis.answer_schema())
     assert "$ref" not in text and "prefixItems" not in text
