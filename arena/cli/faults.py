@@ -158,6 +158,10 @@ def show(
         console.print(f"{manifest.episodes} episodes, {len(manifest.unfilled)} slots empty, format {manifest.format}")
         for reason, n in manifest.dropped.items():
             console.print(plain(f"dropped {n}: {reason}"))
+        if check:
+            told = f"{len(problems)} problem" + "s" * (len(problems) != 1) if problems else "all are as it says"
+            size = sum(size for _, size in manifest.files.values()) / 1e6
+            console.print(f"{len(manifest.files)} files, {size:.1f} MB, compared with the manifest: {told}")
     for problem in problems:
         errors.print(plain(problem))
     if problems:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,20 @@ def test_the_commands_show_and_evaluate(made: Dataset):
     assert CliRunner().invoke(app, ["diagnose", "static", *asked]).stdout == scored.stdout, "one command, two names"
     total = json.loads(scored.stdout)["overall"]
     assert (total["recall"], total["false_positive_rate"], total["type_accuracy"]) == (1.0, 0.0, 1.0)
+
+
+def test_a_check_says_how_many_files_it_compared_and_what_is_wrong(made: Dataset, tmp_path: Path):
+    made.copy_to(tmp_path / "tiny")
+    asked = ["faults", "show", "tiny", "--home", str(tmp_path)]
+    assert "compared" not in CliRunner().invoke(app, asked).output
+    shown = CliRunner().invoke(app, [*asked, "--check"])
+    count = len(made.manifest.files)
+    assert shown.exit_code == 0
+    assert re.search(rf"{count} files, \d+\.\d MB, compared with the manifest: all are as it says", shown.output)
+    (tmp_path / "tiny" / "DATASHEET.md").write_text("other")
+    shown = CliRunner().invoke(app, [*asked, "--check"])
+    assert shown.exit_code == 1
+    assert "compared with the manifest: 1 problem\n" in shown.output and "DATASHEET.md has changed" in shown.output
 
 
 def test_rules_take_the_thresholds_of_the_policies_that_are_in_the_dataset(made: Dataset, tmp_path: Path):
