@@ -11,6 +11,7 @@ from functools import partial
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
 import environments
 from agents.policies.options import missing_packages
@@ -81,13 +82,16 @@ def serve_policy(
                 f"cannot listen at {host} port {port}: {error.strerror}; choose another, or 0 for a free one",
                 param_hint="--port",
             ) from None
-        if as_json:
-            print_json({"url": server.url, "policy": policy, "protocol": protocol, "task": task, "seed": seed})
-        else:
-            console.print(plain(f"{policy} policy, {protocol} protocol, {task}, seed {seed}: {server.url}"))
-            console.print(plain("Stop it with Ctrl-C."), style="dim")
-        sys.stdout.flush()
-        _wait()
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C or SIGTERM: to stop a server is no failure
+            if as_json:
+                print_json({"url": server.url, "policy": policy, "protocol": protocol, "task": task, "seed": seed})
+            else:
+                last = seed + demonstrations - 1 if policy == "neighbour" else seed
+                knows = f"seed {seed}" if last == seed else f"seeds {seed} to {last}"
+                console.print(plain(f"{policy} policy, {protocol} protocol, {task}, {knows}, at\n{server.url}"))
+                console.print(plain("Stop it with Ctrl-C."), style="dim")
+            sys.stdout.flush()
+            threading.Event().wait()
 
 
 def _neighbour(protocol: str, globs: str, seeds: Sequence[int]) -> Neighbour:
@@ -97,15 +101,11 @@ def _neighbour(protocol: str, globs: str, seeds: Sequence[int]) -> Neighbour:
     tasks = [task.id for glob in listed(globs) for task in environments.match(glob)]
     if not tasks:
         raise typer.BadParameter(f"no task is {globs!r}", param_hint="--task")
-    return Neighbour(tasks, seeds, tell=lambda line: errors.print(plain(line)))
-
-
-def _wait() -> None:
-    """Until Ctrl-C or SIGTERM; to stop a server is no failure."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        return
+    count = f"{len(seeds)} demonstration{'s' * (len(seeds) != 1)}"
+    errors.print(plain(f"neighbour: the expert plays {count} of {len(tasks)} task{'s' * (len(tasks) != 1)} first"))
+    with Progress(console=errors, transient=True) as bars:
+        bar = bars.add_task("demonstrations", total=len(tasks) * len(seeds))
+        return Neighbour(tasks, seeds, tell=lambda task: bars.update(bar, advance=1, description=task))
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:

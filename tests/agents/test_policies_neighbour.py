@@ -103,6 +103,12 @@ def test_thumbnails_are_small_and_of_one():
     assert thumbnail(picture).shape == (EDGE * EDGE * 3,) and thumbnail(picture).max() == 1.0
 
 
+def test_each_demonstration_is_told_as_it_ends():
+    told: list[str] = []
+    Neighbour([TASK], SEEDS, tell=told.append)
+    assert told == [TASK] * len(SEEDS)
+
+
 def test_an_unknown_task_is_told():
     with pytest.raises(UnknownTask):
         Neighbour(["tabletop/no-such-task-v1"], SEEDS)

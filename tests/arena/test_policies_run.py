@@ -189,6 +189,29 @@ def test_serve_policy_serves_as_a_program_and_stops_when_told(tmp_path: Any) -> 
         assert process.wait(20) == 0
 
 
+@needs_robots
+@pytest.mark.gl
+def test_neighbour_says_that_it_plays_first_and_then_which_seeds_it_knows() -> None:
+    """What is going on goes to standard error at once; the address stands in a line of its own."""
+    command = [sys.executable, "-c", "from arena.cli import main; main()", "serve-policy", "neighbour", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--seed", "3", "--demonstrations", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            told = "".join(iter(process.stdout.readline, "Stop it with Ctrl-C.\n"))
+        finally:
+            process.terminate()
+        assert process.wait(20) == 0
+        text = " ".join(told.split())
+        assert re.fullmatch(
+            r"neighbour policy, openpi protocol, tabletop/pick-place-bowl-v1, seeds 3 to 4, at ws://127\.0\.0\.1:\d+",
+            text,
+        )
+        assert told.splitlines()[-1].startswith("ws://")
+        assert "neighbour: the expert plays 2 demonstrations of 1 task first" in process.stderr.read()
+
+
 # --- the documentation ----------------------------------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-policy.md").read_text("utf-8")

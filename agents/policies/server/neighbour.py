@@ -60,7 +60,7 @@ class Neighbour:
     Args:
         tasks: ids of robot tasks with an expert and instructions of their own.
         seeds: that the expert plays.
-        tell: told of each task.
+        tell: told the task of each demonstration that was played.
 
     Raises:
         EnvironmentsError: for a task that does not exist, has no native space or no expert.
@@ -69,10 +69,8 @@ class Neighbour:
     def __init__(self, tasks: Sequence[str], seeds: Sequence[int], tell: Callable[[str], None] | None = None) -> None:
         self._known: dict[str, _Demonstrations] = {}
         for task in tasks:
-            found = _demonstrate(task, seeds)
+            found = _demonstrate(task, seeds, tell)
             self._known[found.instruction] = found
-            if tell is not None:
-                tell(f"{task}: {len(seeds)} demonstrations, {len(found.actions)} steps")
 
     def chunk(self, seed: Any, at: State | int, length: int, told: Callable[[State], State] = same) -> Rows:
         """Refused: this policy looks, and reads (`look`).
@@ -121,7 +119,7 @@ def thumbnail(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     return flat
 
 
-def _demonstrate(task: str, seeds: Sequence[int]) -> _Demonstrations:
+def _demonstrate(task: str, seeds: Sequence[int], tell: Callable[[str], None] | None) -> _Demonstrations:
     env = environments.make(task, "native")
     states: list[State] = []
     actions: list[Action] = []
@@ -142,6 +140,8 @@ def _demonstrate(task: str, seeds: Sequence[int]) -> _Demonstrations:
                 if terminated or truncated:
                     break
             ends += [len(actions)] * (len(actions) - len(ends))
+            if tell is not None:
+                tell(task)
     finally:
         env.close()
     return _Demonstrations(
