@@ -244,11 +244,7 @@ _WATCHED = ("rules", "restart", "monitors-only", "vlm")
 
 def _learn(path: Path, tasks: Sequence[str], player: Player, **bounds: Any) -> None:
     """Write a policy's limits; the episodes played so far lie beside the file meanwhile."""
-    journal = path.with_name(f"{path.name}.episodes.jsonl")
-    found = conformal.calibrate(
-        tasks, player.agent, player.options, journal=journal, tell=_tell_calibrated, **bounds
-    )  # fmt: skip
-    found.save(path)
+    conformal.calibrate(tasks, player.agent, player.options, to=path, tell=_tell_calibrated, **bounds)
 
 
 def _calibration(

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic_core import ErrorDetails, from_json
 
 import agents
 import environments
@@ -27,21 +28,41 @@ from arena.diagnosis.monitors import ClosingSettings, GraspWidth, GripperLost, M
 from arena.diagnosis.motion import ChunkDisagreement, Idle, Lag, Loop
 from arena.diagnosis.rollout import Journal, Rollout, roll_out
 from arena.diagnosis.signals import Reading
-from arena.diagnosis.tempo import Profile, Subgoals, Tempo
-from arena.errors import ArenaError
-from arena.identity import digest
+from arena.diagnosis.tempo import Count, Profile, Subgoals, Tempo
+from arena.errors import ArenaError, Problem
+from arena.faults.dataset import put
+from arena.identity import canonical, digest
+from arena.text import clean
 from environments.env import ArenaEnv
 
 VERSION = 1
 """Raise it with any change of what is learned or how."""
 FIRST_SEED = 50_000
 """Calibration seeds begin here: far from public ones (0 to 9,999), tutorials (10,000) and held-out seeds (20,000)."""
+_NOTHING = Profile(phases=(), total=0, widths_m=(), subgoals={})
 _TIE = 1.0 + 1e-9
 """An alarm needs more than the largest clean score, not as much."""
 
 
+_MAX_BYTES = 16 * 2**20
+"""Of a calibration file; one of forty tasks has a tenth of a megabyte."""
+_MAX_TOLD = 20
+"""Problems of a file that are told of."""
+_AGAIN = "`arena diagnose calibrate TASKS --to FILE` makes such a file"
+
+
 class NoCalibration(ArenaError):
     """A policy cannot be calibrated on a task, or a file holds no calibration."""
+
+
+def _json(value: dict[str, Any]) -> dict[str, Any]:
+    canonical(value)  # raises ValueError for what JSON cannot hold
+    return value
+
+
+# What `learn` can find: a score that is graded at all, and no less than the monitor's own idea of too far.
+Ratio = Annotated[float, Field(ge=1, le=1e6, allow_inf_nan=False)]
+Json = Annotated[dict[str, Any], AfterValidator(_json)]
 
 
 class TaskCalibration(BaseModel):
@@ -50,21 +71,21 @@ class TaskCalibration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     profile: Profile
-    limits: dict[str, float]
+    limits: dict[str, Ratio]
     """By monitor: the score that its clean episodes of the first half reached at most, 1 at least."""
-    limits_subgoals: dict[str, float]
+    limits_subgoals: dict[str, Ratio]
     """The same for `Subgoals`."""
-    factor: float | None
+    factor: Ratio | None
     """q for the monitors of the robot's own sensors; None: too few episodes, or one that no limit holds: no alarm."""
-    factor_subgoals: float | None
+    factor_subgoals: Ratio | None
     """q with `Subgoals` among them."""
-    learned_on: int
+    learned_on: Count
     """Clean episodes of the first half..."""
-    set_on: int
+    set_on: Count
     """...and of the second."""
-    failed: int
+    failed: Count
     """Episodes left out because the policy did not succeed."""
-    seeds: tuple[int, int]
+    seeds: tuple[NonNegativeInt, NonNegativeInt]
     """First and last."""
 
 
@@ -76,7 +97,7 @@ class Calibration(BaseModel):
     version: int = VERSION
     alpha: float = Field(gt=0, lt=1)
     """Clean episodes with an alarm, at most."""
-    agent: dict[str, Any]
+    agent: Json
     """The policy's fingerprint."""
     monitors: dict[str, Any]
     """Their settings."""
@@ -88,38 +109,76 @@ class Calibration(BaseModel):
         return digest(self.model_dump(mode="json"))
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        """Write it as JSON, whole or not at all."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, allow_nan=False)
+        put(path, f"{text}\n".encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Calibration:
         """Read a file.
 
         Raises:
-            NoCalibration: if there is none, or it is no calibration of this version.
+            NoCalibration: if there is none, or it is no calibration of this version; tells of every problem.
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise NoCalibration(f"{path}: cannot be read: {error}; `arena diagnose calibrate` makes one") from None
-        return _parsed(text, path.name)
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            raise NoCalibration(f"{path}: cannot be read: {error}; {_AGAIN}") from None
+        if len(data) > _MAX_BYTES:
+            raise NoCalibration(f"{path}: more than {_MAX_BYTES // 2**20} MiB, which no calibration has; {_AGAIN}")
+        return _parsed(data, path.name)
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str, name: str) -> Calibration:
+def _parsed(data: bytes, name: str) -> Calibration:
     try:
-        found = Calibration.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise NoCalibration(f"{name}: {where}: {first['msg']}; `arena diagnose calibrate` makes such a file") from None
-    if found.version != VERSION:
-        raise NoCalibration(f"{name} is of version {found.version}, expected {VERSION}; calibrate again")
-    if found.monitors != _settings():
+        given = from_json(data)
+    except ValueError as error:
+        raise NoCalibration(f"{name}: not JSON, or cut off: {error}; {_AGAIN}") from None
+    if not isinstance(given, dict):
+        raise NoCalibration(f"{name}: expected a JSON object, got {type(given).__name__}; {_AGAIN}")
+    version = given.get("version")
+    if type(version) is not int or version != VERSION:
+        raise NoCalibration(f"{name}: version: expected {VERSION} (got {version!r:.60}); calibrate again")
+    if isinstance(given.get("monitors"), dict) and given["monitors"] != _settings():
         raise NoCalibration(f"{name} was made for monitors that are set otherwise now; calibrate again")
+    problems = [*_wrong_names(given.get("tasks"))]
+    try:
+        found = Calibration.model_validate_json(data, strict=True)
+    except ValidationError as error:
+        problems = [*map(_problem, error.errors(include_url=False)), *problems]
+    if problems:
+        told = [f"  {problem}" for problem in problems[:_MAX_TOLD]]
+        told += [f"  and {len(problems) - _MAX_TOLD} more"] * (len(problems) > _MAX_TOLD)
+        count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
+        raise NoCalibration("\n".join([f"{name}: {count}; {_AGAIN}", *told]))
     return found
+
+
+def _problem(error: ErrorDetails) -> Problem:
+    """What does not fit a field; what is missing has no value."""
+    value = "" if error["type"] == "missing" else error["input"]
+    return Problem(clean(".".join(map(str, error["loc"])), 120), value, error["msg"].removeprefix("Value error, "))
+
+
+def _wrong_names(tasks: Any) -> Iterator[Problem]:
+    """Limits of monitors that there are none of, and monitors without a limit; what has another form is told elsewhere.
+
+    Without its limit a monitor could not watch; with another's name it would watch with none.
+    """
+    wanted = {"limits": {it.name for it in own_monitors(_NOTHING)}, "limits_subgoals": {Subgoals.name}}
+    for task, found in tasks.items() if isinstance(tasks, dict) else ():
+        for field, names in wanted.items():
+            given = found.get(field) if isinstance(found, dict) else None
+            if not isinstance(given, dict):
+                continue
+            for name in sorted(names - given.keys()):
+                yield Problem(clean(f"tasks.{task}.{field}.{name}", 120), "", "missing: the monitor needs a limit")
+            for name in sorted(given.keys() - names):
+                told = f"there is no such monitor; there are {', '.join(sorted(names))}"
+                yield Problem(clean(f"tasks.{task}.{field}.{name}", 120), given[name], told)
 
 
 def own_monitors(profile: Profile | None) -> tuple[Monitor, ...]:
@@ -233,7 +292,7 @@ def calibrate(
     episodes: int = 60,
     alpha: float = 0.05,
     first_seed: int = FIRST_SEED,
-    journal: Path | None = None,
+    to: Path | None = None,
     tell: Any = None,
 ) -> Calibration:
     """Calibrate a policy on tasks.
@@ -245,7 +304,8 @@ def calibrate(
         episodes: clean episodes a task; half of them set the threshold.
         alpha: clean episodes with an alarm, at most.
         first_seed: of the seeds, which must not be among those that are evaluated.
-        journal: file of the episodes played so far, so that an interrupted calibration goes on; deleted at the end.
+        to: the file to write, if given. The episodes played so far lie beside it until it is there: an interrupted
+            calibration goes on with them.
         tell: called with each task's id and what was learned, if given.
 
     Raises:
@@ -253,6 +313,7 @@ def calibrate(
         ProviderError: if a served policy's server fails, which is no failure of the policy.
     """
     player = agents.create(agent, dict(options or {}))
+    journal = None if to is None else to.with_name(f"{to.name}.episodes.jsonl")
     kept = Journal(journal, player.fingerprint())
     found: dict[str, TaskCalibration] = {}
     for task_id in tasks:
@@ -268,13 +329,15 @@ def calibrate(
             player.close()
         if tell is not None:
             tell(task_id, found[task_id])
+    made = Calibration(alpha=alpha, agent=player.fingerprint(), monitors=_settings(), tasks=found)
+    if to is not None:
+        made.save(to)
     kept.remove()
-    return Calibration(alpha=alpha, agent=player.fingerprint(), monitors=_settings(), tasks=found)
+    return made
 
 
 def _settings() -> dict[str, Any]:
-    empty = Profile(phases=(), total=0, widths_m=(), subgoals={})
-    return {monitor.name: monitor.settings() for monitor in (*own_monitors(empty), Subgoals(empty))}
+    return {monitor.name: monitor.settings() for monitor in (*own_monitors(_NOTHING), Subgoals(_NOTHING))}
 
 
 def name_of(tasks: Sequence[str]) -> str:

@@ -8,9 +8,9 @@ for, and results with them say so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from arena.diagnosis.monitors import Alarm, ClosingSettings, Monitor
 from arena.diagnosis.signals import Reading
@@ -23,14 +23,35 @@ NEW_STEPS = 4
 """A sub-goal state that no clean episode had counts from so many steps on."""
 
 
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+"""Steps or episodes."""
+
+
+def _in_order(width_m: tuple[float, float]) -> tuple[float, float]:
+    if width_m[0] > width_m[1]:
+        raise ValueError("the least width comes first")
+    return width_m
+
+
+Width = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
+"""In metres; below zero where a sensor reads a little less than closed."""
+Widths = Annotated[tuple[Width, Width], AfterValidator(_in_order)]
+
+
 class PhaseTimes(BaseModel):
     """Control steps that one phase took in clean episodes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     closing: bool
-    shortest: int
-    longest: int
+    shortest: Count
+    longest: Count
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest {self.shortest} is longer than longest {self.longest}")
+        return self
 
 
 class Profile(BaseModel):
@@ -40,11 +61,11 @@ class Profile(BaseModel):
 
     phases: tuple[PhaseTimes, ...]
     """In order; as many as the clean episode with the fewest."""
-    total: int
+    total: Count
     """Steps of the longest episode."""
-    widths_m: tuple[tuple[float, float], ...]
+    widths_m: tuple[Widths, ...]
     """By grasp in order: least and largest width between the fingers once they have closed."""
-    subgoals: dict[str, int]
+    subgoals: dict[str, Count]
     """State of the sub-goals -> steps for which it lasted at most; empty where nobody asked for them."""
 
     @classmethod

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from arena.diagnosis import DiagnosisConfig, build
+from arena.diagnosis import DiagnosisConfig, build, conformal
 from arena.diagnosis.conformal import (
     Calibration,
     NoCalibration,
@@ -25,6 +30,12 @@ from arena.diagnosis.motion import ChunkDisagreement, Idle, Lag, Loop
 from arena.diagnosis.rollout import Rollout
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.tempo import Profile, Subgoals, Tempo
+from arena.errors import ArenaError
+from environments.task import ActionSpace
+from tests.fakes.policy_world import TASK as ARM
+from tests.fakes.policy_world import make_arm
+
+TASK = "tabletop/pick-place-bowl-v1"
 
 
 def reading(step: int, *, closing: bool = False, width_mm: float = 79.0, **fields: object) -> Reading:
@@ -183,25 +194,171 @@ def test_a_subgoal_that_no_clean_episode_had_or_that_lasts_too_long():
     assert (late.monitor, late.onset) == ("subgoal-late", 0)
 
 
-def test_a_file_is_read_back_and_one_for_other_monitors_is_refused(tmp_path: Path):
+@pytest.fixture(scope="module")
+def made() -> Calibration:
+    """A calibration of one task, learned from 40 episodes that are all alike."""
     found = learn([Rollout(True, tuple(episode())) for _ in range(40)], 0.05, (0, 39))
     settings = {monitor.name: monitor.settings() for monitor in (*own_monitors(found.profile), Subgoals(found.profile))}
-    made = Calibration(
-        alpha=0.05, agent={"agent": "x"}, monitors=settings, tasks={"tabletop/pick-place-bowl-v1": found}
-    )
+    return Calibration(alpha=0.05, agent={"agent": "x"}, monitors=settings, tasks={TASK: found})
+
+
+def test_a_file_is_read_back_and_one_for_other_monitors_is_refused(made: Calibration, tmp_path: Path):
     made.save(tmp_path / "here.json")
     assert Calibration.load(tmp_path / "here.json") == made
     supervisor = build(DiagnosisConfig(diagnoser="rules", calibration=str(tmp_path / "here.json")))
     assert supervisor is not None and supervisor.fingerprint()["calibration"] == made.digest
-    other = made.model_copy(update={"monitors": {**settings, "stall": {"steps": 3}}})
+    other = made.model_copy(update={"monitors": {**made.monitors, "stall": {"steps": 3}}})
     other.save(tmp_path / "other.json")
     with pytest.raises(NoCalibration, match=r"other.json was made for monitors that are set otherwise"):
         Calibration.load(tmp_path / "other.json")
     with pytest.raises(NoCalibration, match="cannot be read"):
         Calibration.load(tmp_path / "none.json")
-    (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(NoCalibration, match=r"bad.json: alpha"):
-        Calibration.load(tmp_path / "bad.json")
+    with pytest.raises(NoCalibration, match="cannot be read"):
+        Calibration.load(tmp_path)
+
+
+def changed(made: Calibration, where: str, value: Any) -> str:
+    """The text of a calibration file with one field set otherwise; `...` takes it out. Paths have slashes."""
+    whole = made.model_dump(mode="json")
+    *folders, last = where.replace("TASK", "tasks/T").split("/")
+    place: Any = whole
+    for name in folders:
+        place = place[TASK if name == "T" else int(name) if isinstance(place, list) else name]
+    if value is ...:
+        del place[last]
+    else:
+        place[int(last) if isinstance(place, list) else last] = value
+    return json.dumps(whole)
+
+
+def refusal(path: Path, text: str | bytes) -> str:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(NoCalibration) as refused:
+        Calibration.load(path)
+    assert isinstance(refused.value, ArenaError) and "calibrate" in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "told"),
+    [
+        ("TASK/limits/stall", math.nan, "limits.stall: Input should be a finite number (got nan)"),
+        ("TASK/limits/stall", math.inf, "limits.stall: Input should be a finite number (got inf)"),
+        ("TASK/limits/stall", -3.0, "limits.stall: Input should be greater than or equal to 1 (got -3.0)"),
+        ("TASK/limits/stall", 0.0, "limits.stall: Input should be greater than or equal to 1 (got 0.0)"),
+        ("TASK/limits/stall", 1e300, "limits.stall: Input should be less than or equal to 1000000 (got 1e+300)"),
+        ("TASK/limits/stall", "3.5", "limits.stall: Input should be a valid number (got '3.5')"),
+        ("TASK/limits/stall", True, "limits.stall: Input should be a valid number (got True)"),
+        ("TASK/limits/stall", ..., "limits.stall: missing: the monitor needs a limit"),
+        ("TASK/limits/stahl", 1.0, "limits.stahl: there is no such monitor; there are chunk-disagreement, "),
+        ("TASK/limits", [1.0], "limits: Input should be an object (got [1.0])"),
+        ("TASK/limits_subgoals/subgoal", ..., "limits_subgoals.subgoal: missing: the monitor needs a limit"),
+        ("TASK/factor", math.nan, "factor: Input should be a finite number (got nan)"),
+        ("TASK/factor", 0.2, "factor: Input should be greater than or equal to 1 (got 0.2)"),
+        ("TASK/factor_subgoals", "1", "factor_subgoals: Input should be a valid number (got '1')"),
+        ("TASK/profile/total", -1, "profile.total: Input should be greater than or equal to 0 (got -1)"),
+        ("TASK/profile/phases/0/longest", 2, "profile.phases.0: shortest 20 is longer than longest 2"),
+        ("TASK/profile/widths_m/0", [0.05, 0.04], "profile.widths_m.0: the least width comes first"),
+        ("TASK/profile/subgoals", {"0:x": -5}, "profile.subgoals.0:x: Input should be greater than"),
+        ("TASK/learned_on", "20", "learned_on: Input should be a valid integer (got '20')"),
+        ("TASK/surprise", 1, "surprise: Extra inputs are not permitted (got 1)"),
+        ("TASK/factor", ..., "factor: Field required"),
+        ("tasks", [], "tasks: Input should be an object (got [])"),
+        ("tasks", {"t": 3}, "tasks.t: Input should be an object (got 3)"),
+        ("alpha", 1.0, "alpha: Input should be less than 1 (got 1.0)"),
+        ("agent", {"noise": math.inf}, "agent: Out of range float values are not JSON compliant"),
+        ("agent", ..., "agent: Field required"),
+    ],
+)
+def test_a_value_that_no_calibration_has_is_refused_with_file_and_field(
+    made: Calibration, tmp_path: Path, where: str, value: Any, told: str
+):
+    message = refusal(tmp_path / "bad.json", changed(made, where, value))
+    path = f"tasks.{TASK}." if where.startswith("TASK") else ""
+    head = "bad.json: 1 problem; `arena diagnose calibrate TASKS --to FILE` makes such a file\n  "
+    assert message.startswith(head + path + told)
+
+
+def test_all_problems_of_a_file_are_told_at_once_and_not_more_than_can_be_read(made: Calibration, tmp_path: Path):
+    whole = json.loads(changed(made, "TASK/limits/stall", -1))
+    del whole["tasks"][TASK]["limits"]["tempo"]
+    whole["tasks"][TASK]["factor"], whole["alpha"] = math.nan, 7
+    message = refusal(tmp_path / "bad.json", json.dumps(whole))
+    assert message.startswith("bad.json: 4 problems; ")
+    for field in ("limits.stall: ", "limits.tempo: missing", "factor: ", "alpha: "):
+        assert field in message
+    whole["tasks"] = {f"task {i}\x1b[2J\u202e": 1 for i in range(50)}
+    message = refusal(tmp_path / "bad.json", json.dumps(whole))
+    assert message.endswith("\n  and 31 more") and len(message.splitlines()) == 22
+    assert not {"\x1b", "\u202e"} & set(message), "names in a file are not to be trusted"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not JSON, or cut off"),
+        ("{}", "version: expected 1 (got None); calibrate again"),
+        ("[1, 2]", "expected a JSON object, got list"),
+        ("null", "expected a JSON object, got NoneType"),
+        (b"\xff\xfe\x00", "not JSON, or cut off"),
+        ('{"version": 2, "what": "else"}', "version: expected 1 (got 2); calibrate again"),
+        ('{"version": "1"}', "version: expected 1 (got '1'); calibrate again"),
+        ('{"version": true}', "version: expected 1 (got True); calibrate again"),
+        ('{"a":' * 20_000, "not JSON, or cut off"),
+        (b" " * (16 * 2**20 + 1), "more than 16 MiB, which no calibration has"),
+    ],
+)
+def test_what_is_no_calibration_at_all_is_refused_with_its_file(tmp_path: Path, text: str | bytes, told: str):
+    assert told in refusal(tmp_path / "bad.json", text)
+
+
+def test_a_file_that_was_cut_off_anywhere_is_refused(made: Calibration, tmp_path: Path):
+    text = made.model_dump_json()
+    for end in range(0, len(text), 97):
+        assert "cut off" in refusal(tmp_path / "bad.json", text[:end])
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from arena.diagnosis.conformal import Calibration
+path = Path(sys.argv[1])
+found = Calibration.load(path)
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+found.model_copy(update={"alpha": 0.4}).save(path)
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_the_file_as_it_was(made: Calibration, tmp_path: Path):
+    path = tmp_path / "limits.json"
+    made.save(path)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert Calibration.load(path) == made
+
+
+def test_episodes_are_kept_until_the_file_is_written_and_are_not_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A disk that is full in the last moment, and the same command again."""
+    path, played = tmp_path / "limits.json", []
+
+    def play(env: object, agent: object, seed: int) -> Rollout:
+        played.append(seed)
+        return Rollout(True, tuple(episode()))
+
+    def full(self: Calibration, path: Path) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(conformal, "roll_out", play)
+    monkeypatch.setattr(conformal.environments, "make", lambda *_: make_arm(ARM, ActionSpace.NATIVE))
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr(Calibration, "save", full)
+        conformal.calibrate(["t"], "random", episodes=8, alpha=0.2, to=path)
+    assert len(played) == 8 and [item.name for item in tmp_path.iterdir()] == ["limits.json.episodes.jsonl"]
+    found = conformal.calibrate(["t"], "random", episodes=8, alpha=0.2, to=path)
+    assert len(played) == 8 and [item.name for item in tmp_path.iterdir()] == ["limits.json"]
+    assert Calibration.load(path) == found
 
 
 def test_scores_are_graded_without_any_alarm():
