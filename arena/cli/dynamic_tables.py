@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arena.cli.common import console, listing, plain, print_json
-from arena.diagnosis.dynamic_table import ALONE, Line, Table
+from arena.diagnosis.dynamic_table import ALONE, Line, Noticed, Table
 from arena.diagnosis.opinions import is_human
 
 
@@ -15,7 +15,9 @@ def tell(table: Table, as_json: bool = False) -> None:
     _say(f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition\n")
     _tell_outcomes(table)
     _tell_costs(table)
+    _tell_noticed(table)
     _tell_types(table)
+    _tell_named(table)
 
 
 def _tell_outcomes(table: Table) -> None:
@@ -68,6 +70,47 @@ def _costs(line: Line) -> list[str]:
     ]
 
 
+def _tell_noticed(table: Table) -> None:
+    """What each condition did where nothing was wrong, and what it noticed of what was."""
+    heads = ("condition", "touched", "detected", "class", "type", "onset")
+    shown = listing(*heads, whole=heads)
+    for line in table.lines:
+        if line.condition != ALONE:
+            named = _named(line) if line.diagnoser else ["-"] * 3
+            shown.add_row(*map(plain, [line.condition, _share(line.touched), _detected(line), *named]))
+    if shown.row_count:
+        console.print(shown)
+        _say(
+            "touched: share of the episodes that are won alone in which it intervened; detected: of those with a "
+            "harmful fault; of the detected, where a diagnoser names them: class and type right, onset error (steps; "
+            "median, and 90th percentile of its size)\n"
+        )
+
+
+def _tell_named(table: Table) -> None:
+    """The same by type of fault, of those that diagnose."""
+    diagnosers = {line.condition for line in table.lines if line.diagnoser}
+    lines = [line for line in table.types if line.condition in diagnosers and line.harmful]
+    if not lines:
+        return
+    heads = ("condition", "fault", "detected", "class", "type", "onset")
+    shown = listing(*heads, whole=heads)
+    for line in lines:
+        shown.add_row(*map(plain, [line.condition, line.fault_type, _detected(line), *_named(line)]))
+    console.print(shown)
+    _say("what diagnosers noticed, by type of fault")
+
+
+def _detected(found: Noticed) -> str:
+    return f"{found.detected}/{found.harmful}" if found.harmful else "-"
+
+
+def _named(found: Noticed) -> list[str]:
+    """Class right, type right, onset error."""
+    onset = "-" if found.onset_median is None else f"{found.onset_median:+g} ({found.onset_p90:g})"
+    return [_share(found.class_accuracy), _share(found.type_accuracy), onset]
+
+
 def _tell_types(table: Table) -> None:
     """Rescues by fault type, one column a condition."""
     names = [line.condition for line in table.lines if line.condition != ALONE]
@@ -85,7 +128,7 @@ def _tell_types(table: Table) -> None:
         ]
         shown.add_row(kind, str(first.episodes), str(first.failed_alone), *rescued)
     console.print(shown)
-    _say("rescued by type of fault, and after a minus sign broken")
+    _say("rescued by type of fault, and after a minus sign broken\n")
 
 
 def _rare(p: float) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from arena.diagnosis import metrics
+from arena.diagnosis.config import INSTRUMENTS
 from arena.diagnosis.human import is_review
 from arena.diagnosis.metrics import Supervised
 from arena.identity import digest
@@ -27,6 +28,8 @@ SEPARATOR = " | "
 """Between the condition and the fault in a label."""
 RESAMPLES = 10_000
 _SEED = 20_260_101
+DIAGNOSERS = ("rules", "vlm", "human")
+"""Conditions that say what went wrong, and are asked whether that is right; the beginnings of their names."""
 DIAGNOSING = ("diagnose", "repair")
 """Purposes of a diagnoser's calls."""
 
@@ -157,7 +160,23 @@ def rule_rate(rows: Sequence[Row], condition: str = "rules") -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Noticed:
+    """What was noticed of the faults of some episodes."""
+
+    detected: int
+    """Of the episodes with a harmful fault: claimed at or after its onset."""
+    harmful: int
+    class_accuracy: float | None
+    """Of the detected ones, as all below; None where none was."""
+    type_accuracy: float | None
+    onset_median: float | None
+    """Claimed minus true, steps: positive is late."""
+    onset_p90: float | None
+    """90th percentile of its size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line(Noticed):
     """One condition beside doing nothing, over the scenarios that both have."""
 
     condition: str
@@ -199,9 +218,19 @@ class Line:
     abstentions: dict[str, int]
     """By cause: `declined`, `invalid` (the answer did not fit), `provider` (none came)."""
 
+    @property
+    def diagnoser(self) -> bool:
+        """Whether it says what went wrong; others only do something about it, or know."""
+        return self.condition.startswith(DIAGNOSERS)
+
+    @property
+    def instrument(self) -> bool:
+        """Whether it is no contestant: it goes by chance, or by the truth."""
+        return self.condition.partition(":")[0] in INSTRUMENTS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TypeLine:
+class TypeLine(Noticed):
     """One fault type under one condition."""
 
     condition: str
@@ -210,13 +239,6 @@ class TypeLine:
     failed_alone: int
     rescued: int
     broken: int
-    detected: int
-    """Of the episodes with a harmful fault: claimed at or after its onset."""
-    harmful: int
-    class_accuracy: float | None
-    type_accuracy: float | None
-    onset_median: float | None
-    onset_p90: float | None
 
     @property
     def rescue_rate(self) -> float | None:
@@ -250,7 +272,9 @@ class Table:
         return {
             "run": self.run_id,
             "scenarios": self.scenarios,
-            "conditions": [asdict(line) for line in self.lines],
+            "conditions": [
+                asdict(line) | {"diagnoser": line.diagnoser, "instrument": line.instrument} for line in self.lines
+            ],
             "types": types,
         }
 
@@ -319,6 +343,7 @@ def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Li
         tokens=None if any(count is None for count in tokens) else sum(count for count in tokens if count),
         cost_usd=None if any(cost is None for cost in costs) else str(sum((c for c in costs if c), Decimal(0))),
         abstentions=dict(Counter(str(said.body.get("abstain_cause") or "declined") for said in silent)),
+        **_noticed(rows),
     )
 
 
@@ -330,8 +355,6 @@ def type_lines(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) ->
         by_type[kind].append(row)
     found = []
     for kind, group in sorted(by_type.items(), key=lambda item: ("PLCEN".index(item[0][0]), item[0])):
-        watched = [row.supervised for row in group]
-        naming, onsets = metrics.naming(watched), metrics.onset_error(watched)
         failed = [row for row in group if not alone[row.scene].success]
         found.append(
             TypeLine(
@@ -341,15 +364,24 @@ def type_lines(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) ->
                 failed_alone=len(failed),
                 rescued=sum(row.success for row in failed),
                 broken=sum(alone[row.scene].success and not row.success for row in group),
-                detected=metrics.detection(watched).detected,
-                harmful=sum(bool(row.severity) for row in group),
-                class_accuracy=naming.class_accuracy,
-                type_accuracy=naming.type_accuracy,
-                onset_median=onsets.median,
-                onset_p90=onsets.p90_abs,
+                **_noticed(group),
             )
         )
     return found
+
+
+def _noticed(rows: Sequence[Row]) -> dict[str, Any]:
+    """The fields of `Noticed`."""
+    watched = [row.supervised for row in rows]
+    naming, onsets = metrics.naming(watched), metrics.onset_error(watched)
+    return {
+        "detected": metrics.detection(watched).detected,
+        "harmful": sum(bool(row.severity) for row in rows),
+        "class_accuracy": naming.class_accuracy,
+        "type_accuracy": naming.type_accuracy,
+        "onset_median": onsets.median,
+        "onset_p90": onsets.p90_abs,
+    }
 
 
 def bootstrap_sum(values: Sequence[float], clusters: Sequence[str], level: float = 0.95) -> tuple[float, float]:

@@ -190,3 +190,24 @@ def test_the_tables_fit_into_eighty_columns(
     assert max(map(len, shown)) <= 80
     [rules] = [line for line in shown if line.startswith("rules") and "[" in line]
     assert rules.split()[:4] == ["rules", "100%", "2", "0"], "no cell is broken over two lines"
+    at = next(i for i, line in enumerate(shown) if line.split()[:3] == ["condition", "touched", "detected"])
+    noticed = {line.split()[0]: line.split() for line in shown[at + 2 : at + 7]}
+    assert noticed["rules"][:3] == ["rules", "0%", "2/2"] and noticed["rules"][4] == "100%"
+    assert noticed["planted:0:1"][1] == "100%", "it touched every episode that is won alone"
+    assert noticed["oracle-everything"][2:] == ["2/2", "-", "-", "-"], "what it knows is not held to its credit"
+    named = [line.split() for line in shown[shown.index("rescued by type of fault, and after a minus sign broken") :]]
+    assert {tuple(words[:3]) for words in named if words[:1] == ["rules"]} == {
+        ("rules", "L4", "1/1"),
+        ("rules", "P2", "1/1"),
+    }
+
+
+def test_conditions_are_told_apart_by_what_they_are(played: tuple[Store, str, Table]):
+    """In JSON too, with what each noticed over all types of fault."""
+    table = played[2]
+    lines = {line["condition"]: line for line in table.to_json()["conditions"]}
+    assert [name for name, line in lines.items() if line["diagnoser"]] == ["rules"]
+    assert [name for name, line in lines.items() if not line["instrument"]] == ["none", "rules"]
+    assert (lines["rules"]["detected"], lines["rules"]["harmful"]) == (2, 2)
+    onsets = [abs(line.onset_median or 0) for line in table.types if line.condition == "rules"]
+    assert abs(lines["rules"]["onset_median"]) <= max(onsets)
