@@ -274,3 +274,28 @@ def test_a_lerobot_dataset_reads_back(tmp_path: Path):
     assert list(tasks.index) == sorted({episode.instruction for episode in dataset.episodes})
     with pytest.raises(lerobot.CannotExport, match="not empty"):
         lerobot.export(dataset, folder)
+
+
+@pytest.mark.gl
+def test_lerobots_own_reader_shows_every_frame_of_the_bundle(tmp_path: Path):
+    lerobot = pytest.importorskip(
+        "lerobot.datasets.lerobot_dataset", reason="pip install lerobot", exc_type=ImportError
+    )
+    from arena.faults.lerobot import export
+
+    config = CONFIG.model_copy(update={"severities": (3,), "every": 10})
+    dataset = build(tmp_path / "tiny", config).dataset
+    export(dataset, tmp_path / "out")
+    read = lerobot.LeRobotDataset("ours/tiny", root=tmp_path / "out", video_backend="pyav")
+    assert (read.meta.total_episodes, read.fps) == (len(dataset.episodes), 2)
+    for number, episode in enumerate(dataset.episodes):
+        arrays, span = dataset.arrays(episode), read.meta.episodes[number]
+        for frame, index in enumerate(range(span["dataset_from_index"], span["dataset_to_index"])):
+            shown = read[index]
+            assert (int(shown["episode_index"]), shown["task"]) == (number, episode.instruction)
+            assert np.allclose(shown["observation.state"], arrays["state"][10 * frame])
+            assert np.allclose(shown["action"], arrays["action"][10 * frame])
+            for camera in episode.cameras:
+                (kept,) = dataset.frames(episode, camera, [frame])
+                picture = 255 * np.moveaxis(np.asarray(shown[f"observation.images.{camera}"]), 0, -1)
+                assert np.abs(picture - kept).mean() < 4, "encoded twice, the same picture"
