@@ -24,9 +24,6 @@ from storage.requests import CHAIN, abridged
 from storage.store import Store
 from storage.video import VideoWriter
 
-PLAYING = ("act", "repair")
-"""Purposes of a player's calls; a judge's, a reflector's and a diagnoser's are counted apart from its own."""
-
 
 class Recorder:
     """The memory of one episode.
@@ -111,10 +108,10 @@ class Recorder:
         return self._store.diagnoses(self.episode_id) if self._recorded else ()
 
     def recorded_calls(self) -> Sequence[Call]:
-        """The model calls that it made durable, those of a step that came to nothing included."""
-        calls = [call for call in self._store.calls(self.episode_id) if call.purpose in PLAYING]
-        self._calls += calls
-        return calls
+        """The player's among the model calls that it made durable, those of a step that came to nothing included."""
+        made = self._store.calls(self.episode_id)
+        self._calls += made
+        return _of_the_player(made)
 
     def see(self, env: ArenaEnv, observation: Mapping[str, Any], after: int) -> None:
         """Record the present frame, and the milestones that the engine holds reached after step `after`.
@@ -267,6 +264,17 @@ class Recorder:
             "retries": sum(call.retries for call in self._calls),
             "notes": {name: {"true": sum(values), "n": len(values)} for name, values in self._notes.items()},
         }
+
+
+def _of_the_player(calls: Iterable[Call]) -> list[Call]:
+    """Without a diagnoser's; a `repair` is of whoever asked the question before it."""
+    found: list[Call] = []
+    asking = "act"
+    for call in calls:
+        asking = asking if call.purpose == "repair" else call.purpose
+        if asking == "act":
+            found.append(call)
+    return found
 
 
 class CallLog:
