@@ -313,6 +313,7 @@ class TestDoor:
             ({**OURS, "Content-Type": "text/plain"}, 415),
             ({**OURS, "Content-Type": "application/x-www-form-urlencoded"}, 415),
             ({**OURS, "Content-Type": "application/json", "Content-Length": str(MAX_BODY + 1)}, 413),
+            ({**OURS, "Content-Type": "application/json", "Transfer-Encoding": "chunked"}, 413),
             ({"Origin": "http://evil.invalid", "Host": "evil.invalid"}, 421),
         ],
     )
