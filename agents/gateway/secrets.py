@@ -9,6 +9,8 @@ from typing import Any
 _ENVIRONMENT = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$")
 _SHAPES = re.compile(r"(?i)\bbearer\s+[\w.~+/=-]{8,}|\b(?:sk|pk|rk|key|hf|gsk|xai)[-_][\w*.-]{8,}|\bAIza[\w-]{20,}")
 _MASK = "[key]"
+SHORTEST = 8
+"""Characters of a key that is looked for where nobody said that it is one; shorter ones are also words and numbers."""
 
 
 class Mask:
@@ -19,7 +21,7 @@ class Mask:
     """
 
     def __init__(self, *extra: str | None) -> None:
-        named = [value for name, value in os.environ.items() if _ENVIRONMENT.search(name) and len(value) >= 8]
+        named = [value for name, value in os.environ.items() if _ENVIRONMENT.search(name) and len(value) >= SHORTEST]
         known = sorted({value for value in (*named, *extra) if value}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 

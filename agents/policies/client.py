@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.gateway.retry import Clock, RetryPolicy
-from agents.gateway.secrets import Mask
+from agents.gateway.secrets import SHORTEST, Mask
 from agents.policies.chunks import Rows
 from agents.policies.options import PolicyOptions
 from agents.policies.sight import Sight
@@ -50,7 +50,9 @@ class PolicyClient(ABC):
     def __init__(self, options: PolicyOptions, clock: Clock | None = None) -> None:
         self.options = options
         self.clock = clock or Clock()
-        self._mask = Mask(options.key())
+        key = options.key() or ""
+        self._mask = Mask(key)
+        self._key = key if len(key) >= SHORTEST else ""
 
     @abstractmethod
     def begin(self, episode: Episode) -> str:
@@ -79,6 +81,14 @@ class PolicyClient(ABC):
     def retry_policy(self) -> RetryPolicy:
         """How patiently connections are tried again."""
         return RetryPolicy(max_retries=self.options.retries, total_s=600.0, base_s=0.5, longest_s=10.0)
+
+    def blotted(self, message: bytes) -> bytes:
+        """A server's message with our key, should it hold it, blotted out; as long as before, so that it can be read.
+
+        What a message holds is told in errors and kept in records, cut short and in many places: there it is too late.
+        """
+        key = self._key.encode()
+        return message.replace(key, b"*" * len(key)) if key else message
 
     def quoted(self, text: str) -> str:
         """A server's own words: the end of them, on one line, escaped, without keys."""

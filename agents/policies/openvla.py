@@ -100,8 +100,9 @@ class OpenVLAClient(PolicyClient):
             raise NetworkError(
                 f"{place}: {type(error).__name__}: {self.quoted(str(error))}; start the server, or check `url`"
             ) from None
-        self._check(reply.status_code, bytes(data))
-        return bytes(data)
+        said = self.blotted(bytes(data))
+        self._check(reply.status_code, said)
+        return said
 
     def _check(self, status: int, data: bytes) -> None:
         place = self.options.place

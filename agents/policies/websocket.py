@@ -138,7 +138,7 @@ class WebSocketClient(PolicyClient):
         from websockets.exceptions import ConnectionClosed
 
         try:
-            return self._open().recv(timeout=self.options.timeout_s)
+            message = self._open().recv(timeout=self.options.timeout_s)
         except TimeoutError:
             raise ProviderTimeout(
                 f"{self.options.place} gave no answer within `timeout_s` = {self.options.timeout_s:g} s"
@@ -149,6 +149,7 @@ class WebSocketClient(PolicyClient):
                     f"{self.options.place} answers with more than the {MAX_BYTES:,} bytes that are read"
                 ) from None
             raise self._lost(error) from None
+        return message if isinstance(message, str) else self.blotted(message)
 
     def drop(self) -> None:
         """End the connection, if there is one."""

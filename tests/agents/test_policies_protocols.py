@@ -405,6 +405,20 @@ def test_a_servers_words_are_bounded_escaped_and_hold_no_key(world: ArmWorld, mo
     assert "topsecret" not in said and "got [key]" in said and said.isprintable() and len(said) < 1200
 
 
+def test_a_key_that_comes_back_as_a_name_is_neither_told_nor_kept(
+    world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are cut short where they are told and kept: a key must be gone before, not only whole ones."""
+    monkeypatch.setenv("POLICY_KEY", "topsecret-topsecret-topsecret")
+    with OpenPi(requests=["echo-timing", "echo"]) as server:
+        agent = player(server, "openpi", key_env="POLICY_KEY", replan=1)
+        (first,) = steps(agent, world, 1)
+        with pytest.raises(errors.UnusableAnswer, match=r"it has 'Api-Key \*+'") as caught:
+            steps(agent, world, 1)
+    assert list(first.notes["server_timing"]) == ["Api-Key " + "*" * 29]
+    assert "topsecret" not in str(caught.value)
+
+
 def test_a_little_outside_the_range_is_clipped_and_noted(world: ArmWorld) -> None:
     with OpenPi(requests=["slightly-outside"]) as server:
         first = steps(player(server, "openpi"), world, 1)[0]

@@ -188,6 +188,9 @@ class OpenPi(_WebSocket):
                 reply = {"action": actions}
             case "list":
                 reply = [1, 2, 3]
+            case "echo" | "echo-timing":  # the header with the key, as a name
+                key = str(connection.request and connection.request.headers["Authorization"])
+                reply = {key: actions} if kind == "echo" else {**reply, "server_timing": {key: 1.0}}
         connection.send(msgpack.packb(reply, default=_openpi))
 
 
