@@ -219,10 +219,9 @@ def _refuse_post(connection: HTTPConnection) -> Response | None:
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return _problem(415, "send application/json")
     length = headers.get("content-length", "")
-    told = (
-        length.isdecimal() and len(length) <= _DIGITS and "transfer-encoding" not in headers
-    )  # which would overrule it
-    if not told or int(length) > MAX_BODY:
+    counted = length.isdecimal() and len(length) <= _DIGITS
+    overruled = "transfer-encoding" in headers
+    if overruled or not counted or int(length) > MAX_BODY:
         return _problem(413, f"a message has a Content-Length of at most {MAX_BODY} bytes, and no Transfer-Encoding")
     return None
 
