@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from agents import errors
 from agents.gateway.clips import as_files, has_video
 from agents.gateway.pricing import Price
+from agents.gateway.secrets import Mask
 
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
 
 FRAMES_INSTEAD = "set `video: frames` to send the same pictures one by one"
 
+MAX_BYTES = 8 * 2**20
+"""Longest reply that is taken: a hundred times what a model writes. All of it is kept in the record."""
 _DEEPEST = 100
 """Levels of a reply: ten times what any provider needs, a tenth of what Python's stack bears."""
 
@@ -105,10 +108,14 @@ class OpenAIBackend:
             if isinstance(failure.error, errors.BadRequest) and has_video(body):
                 raise Failure(errors.BadRequest(f"{failure} (if it takes no video: {FRAMES_INSTEAD})")) from None
             raise
+        if len(raw.content) > MAX_BYTES:
+            _no_completion(raw.status_code, f"it has {len(raw.content):,} bytes; at most {MAX_BYTES:,} are taken")
+        # Before the body is cut anywhere: half a key would not be known as one.
+        text = Mask(self.api_key).known(raw.text)
         try:
-            reply = json.loads(raw.text)
+            reply = json.loads(text)
         except (ValueError, RecursionError):
-            _no_completion(raw.status_code, f"its body is no JSON: {raw.text[:120]!r}")
+            _no_completion(raw.status_code, f"its body is no JSON: {text[:120]!r}")
         return checked(reply, raw.status_code)
 
     def price(self, model: str) -> Price | None:

@@ -24,6 +24,8 @@ from agents.gateway.settings import GatewaySettings
 
 OWN_ENDPOINT = "n/a: own endpoint"
 """`cost_source` where nobody charges by the token, or the arena cannot know."""
+MOST_SAID = 2_000
+"""Characters of an error that are told and kept: a server's own words are among them."""
 
 
 @dataclass
@@ -147,7 +149,7 @@ class ModelGateway:
                 todo = None if attempts.retries else aside
                 attempts.reply = self._mask.json(self._backend.send(body, request.timeout_s, todo))
             except ContentRefused as refusal:
-                attempts.status, attempts.error = "refused", self._mask.text(str(refusal))
+                attempts.status, attempts.error = "refused", self._said(refusal)
                 return attempts
             except Failure as failure:
                 if chance is None:
@@ -266,10 +268,16 @@ class ModelGateway:
         hint = ""
         if isinstance(error, errors.AuthenticationFailed) and self.settings.key_variable:
             hint = f"; the key is read from {self.settings.key_variable}" + ("" if self._key else ", which is not set")
-        message = self._mask.text(f"{self.settings.model} at {self.settings.endpoint}: {error}{tried}{hint}")
+        message = f"{self.settings.model} at {self.settings.endpoint}: {self._said(error)}{tried}{hint}"
         if isinstance(error, errors.ServerError):
             return errors.ServerError(message, status=error.status)
         return type(error)(message)
+
+    def _said(self, error: Exception) -> str:
+        """An error's words, a server's among them: without keys, bounded, with nothing that moves a terminal's cursor."""
+        words = self._mask.text(str(error))
+        kept = words if len(words) <= MOST_SAID else f"{words[:MOST_SAID]}..."
+        return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in kept)
 
     def _cacheable(self, request: ModelRequest) -> bool:
         return self.cache is not None and (request.temperature == 0 or self.cache.sampled)

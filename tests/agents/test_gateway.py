@@ -330,7 +330,7 @@ def test_own_endpoints_have_no_price(provider: Any) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("behaviour", ["ok", "401", "500", "400", "echo", "drop"])
+@pytest.mark.parametrize("behaviour", ["ok", "401", "500", "400", "echo", "drop", "html-key"])
 def test_no_key_in_anything_that_is_kept_or_shown(provider: Any, way: str, behaviour: str) -> None:
     """The key is planted in the environment, in the prompt, and in the server's own error message."""
     gateway = make(provider, way, model=f"fake/{behaviour}", max_retries=0)
@@ -342,8 +342,24 @@ def test_no_key_in_anything_that_is_kept_or_shown(provider: Any, way: str, behav
         shown += [str(error), repr(error), "".join(traceback.format_exception(error))]
     shown += [repr(call), json.dumps([call.request, call.reply]), call.text, call.error]
     assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert not [text for text in shown if KEY in text]
+    assert not [text for text in shown if KEY in text or KEY[:10] in text]
     assert "my key is [key], keep it" in json.dumps(call.request)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_servers_words_are_bounded_and_move_no_cursor(provider: Any, way: str) -> None:
+    with pytest.raises(errors.ServerError, match="HTTP 500") as caught:
+        make(provider, way, model="fake/loud", max_retries=0).complete(ask())
+    said = str(caught.value)
+    assert said.isprintable() and "haha" in said and len(said) < 2_200
+    assert caught.value.calls[0].error == said
+
+
+def test_a_reply_that_no_model_writes_is_not_taken(provider: Any) -> None:
+    with pytest.raises(errors.ServerError, match=r"it has 9,437,\d+ bytes; at most 8,388,608 are taken") as caught:
+        make(provider, "openai", model="fake/huge", max_retries=0).complete(ask())
+    assert caught.value.calls[0].reply is None
+    assert make(provider, "openai", model="fake/huge:1", max_retries=0).complete(ask()).status == "ok"
 
 
 def test_key_of_another_service_is_not_sent(provider: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,9 @@ BEHAVIOURS = {
     "500": "HTTP 500",
     "503": "HTTP 503",
     "html": "HTTP 200 with a web page",
+    "html-key": "the same, with the key that it was given across its 120th character",
+    "loud": "HTTP 500 that says 100 kB, control characters among them",
+    "huge": "a good answer with a field of its argument in MiB (9)",
     "broken-json": "HTTP 200 with half a JSON document",
     "no-choices": "HTTP 200 with a JSON object that is no chat completion",
     "hang": "no answer until the server is closed",
@@ -324,6 +327,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._error(400, "the prompt was stopped by the content filter", "content_filter")
             case "html":
                 self._bytes(200, b"<!doctype html><title>Welcome</title><p>It works.", "text/html")
+            case "html-key":
+                self._bytes(200, f"<p>{'-' * (110 - len(key) // 2)}{key}</p>".encode(), "text/html")
+            case "loud":
+                self._error(500, "\x1b]0;mine\x07\x1b[2J\x9b31m" + "ha" * 50_000, "server_error")
             case "broken-json":
                 self._bytes(200, b'{"id": "x", "choices": [{"mess', "application/json")
             case "no-choices":
@@ -401,6 +408,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind == "surrogates":
             reply |= {"id": HALF, "model": HALF, HALF: [HALF]}
             message["reasoning"] = HALF
+        elif kind == "huge":
+            reply["padding"] = "x" * (int(argument or 9) * 2**20)
         elif kind == "deep":
             reply["deep"] = json.loads("[" * 900 + "]" * 900)
         self._json(200, reply)
