@@ -274,7 +274,7 @@ class ModelGateway:
         return type(error)(message)
 
     def _said(self, error: Exception) -> str:
-        """An error's words, a server's among them: without keys, bounded, with nothing that moves a terminal's cursor."""
+        """An error's words, a server's among them: without keys, bounded, with nothing that moves a cursor."""
         words = self._mask.text(str(error))
         kept = words if len(words) <= MOST_SAID else f"{words[:MOST_SAID]}..."
         return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in kept)
