@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +18,7 @@ from arena.diagnosis.human import is_review
 from arena.diagnosis.metrics import Supervised
 from arena.identity import digest
 from arena.statistics import mcnemar
-from arena.supervision import UNDO, by_arm
+from arena.supervision import REPAIR, REWIND, UNDO
 from storage.models import Call, Diagnosis, Episode, Fault, Intervention, Step
 from storage.store import Store
 
@@ -28,6 +28,8 @@ SEPARATOR = " | "
 """Between the condition and the fault in a label."""
 RESAMPLES = 10_000
 _SEED = 20_260_101
+_AT_ONCE = 500
+"""Episodes that one query asks about; databases bound the number of values in one."""
 DIAGNOSERS = ("rules", "vlm", "human")
 """Conditions that say what went wrong, and are asked whether that is right; the beginnings of their names."""
 DIAGNOSING = ("diagnose", "repair")
@@ -93,37 +95,80 @@ def rows_of(store: Store, run_id: str) -> list[Row]:
     """Every finished, scored episode of a run that diagnoses, once for each condition that it stands for."""
     links = [link for link in store.plan(run_id) if link.final]
     tries = store.latest_tries(link.identity for link in links)
+    played = [
+        (episode, link.condition)
+        for link in links
+        if (episode := tries.get(link.identity)) is not None and episode.status == "finished" and episode.scored
+    ]
     rows = []
-    for link in links:
-        episode = tries.get(link.identity)
-        if episode is not None and episode.status == "finished" and episode.scored:
-            rows.append(_row(store, episode, link.condition))
+    for start in range(0, len(played), _AT_ONCE):
+        batch = played[start : start + _AT_ONCE]
+        records = _records(store, [episode.id for episode, _ in batch])
+        rows += [_row(episode, label, records[episode.id]) for episode, label in batch]
     return rows
 
 
-def _row(store: Store, episode: Episode, label: str) -> Row:
-    condition, _, fault_label = label.partition(SEPARATOR)
-    forks: list[Intervention] = store.interventions(episode.id)
-    faults = store.faults(episode.id)
+@dataclass(slots=True)
+class _Record:
+    """What the database holds of one episode beside its own row."""
+
+    faults: list[Fault] = field(default_factory=list)
+    diagnoses: list[Diagnosis] = field(default_factory=list)
+    forks: list[str] = field(default_factory=list)
+    """Kinds of the interventions."""
+    last_sim_step: int | None = None
+    led: int = 0
+    """Steps of the arm on its way back or in a repair."""
+    calls: int = 0
+    call_s: float = 0.0
+    cost_usd: Decimal | None = Decimal(0)
+    tokens: int | None = 0
+
+
+def _records(store: Store, ids: Sequence[str]) -> dict[str, _Record]:
+    """Of some episodes, in a few queries: a run has thousands."""
+    found: dict[str, _Record] = defaultdict(_Record)
+    last = select(Step.episode_id, func.max(Step.index).label("index")).where(Step.episode_id.in_(ids))
+    ends = last.group_by(Step.episode_id).subquery()
+    told = Call.input_tokens + Call.output_tokens
+    sums = (
+        func.sum(Call.latency_s),
+        func.sum(Call.cost_usd),
+        func.count(Call.cost_usd),
+        func.sum(told),
+        func.count(told),
+    )
+    arm = Step.notes[REWIND].as_boolean().is_(True) | Step.notes[REPAIR].as_string().is_not(None)
     with store.read() as session:
-        last = session.scalar(
-            select(Step.sim_step).where(Step.episode_id == episode.id).order_by(Step.index.desc()).limit(1)
+        for fault in session.scalars(select(Fault).where(Fault.episode_id.in_(ids)).order_by(Fault.kind)):
+            found[fault.episode_id].faults.append(fault)
+        order = (Diagnosis.step_index, Diagnosis.created_at, Diagnosis.id)
+        for said in session.scalars(select(Diagnosis).where(Diagnosis.episode_id.in_(ids)).order_by(*order)):
+            found[said.episode_id].diagnoses.append(said)
+        forks = select(Intervention.episode_id, Intervention.kind).where(Intervention.episode_id.in_(ids))
+        for name, kind in session.execute(forks):
+            found[name].forks.append(kind)
+        at_end = (Step.episode_id == ends.c.episode_id) & (Step.index == ends.c.index)
+        for name, sim_step in session.execute(select(Step.episode_id, Step.sim_step).join(ends, at_end)):
+            found[name].last_sim_step = sim_step
+        forked = [name for name in ids if found[name].forks]
+        led = select(Step.episode_id, func.count()).where(Step.episode_id.in_(forked), arm).group_by(Step.episode_id)
+        for name, count in session.execute(led):
+            found[name].led = count
+        asked = select(Call.episode_id, func.count(), *sums).where(
+            Call.episode_id.in_(ids), Call.purpose.in_(DIAGNOSING)
         )
-        counted = session.execute(
-            select(
-                func.count(),
-                func.sum(Call.latency_s),
-                func.sum(Call.cost_usd),
-                func.count(Call.cost_usd),
-                func.sum(Call.input_tokens + Call.output_tokens),
-                func.count(Call.input_tokens + Call.output_tokens),
-            ).where(Call.episode_id == episode.id, Call.purpose.in_(DIAGNOSING))
-        ).one()
-        # The notes alone: a whole row also holds its action, rationale and hashes.
-        notes = session.scalars(select(Step.notes).where(Step.episode_id == episode.id)) if forks else ()
-        led = sum(map(by_arm, notes))
-    calls, latency, cost, priced, tokens, metered = counted
-    undone = episode.n_steps - (int(last) + 1) if last is not None else 0
+        for of, calls, latency, cost, priced, tokens, metered in session.execute(asked.group_by(Call.episode_id)):
+            record = found[str(of)]
+            record.calls, record.call_s = calls, float(latency or 0.0)
+            record.cost_usd = Decimal(str(cost or 0)) if priced == calls else None
+            record.tokens = int(tokens or 0) if metered == calls else None
+    return found
+
+
+def _row(episode: Episode, label: str, kept: _Record) -> Row:
+    condition, _, fault_label = label.partition(SEPARATOR)
+    undone = episode.n_steps - (kept.last_sim_step + 1) if kept.last_sim_step is not None else 0
     spec = episode.spec
     return Row(
         episode_id=episode.id,
@@ -134,15 +179,15 @@ def _row(store: Store, episode: Episode, label: str) -> Row:
         scene=digest([spec[key] for key in ("task", "space", "agent", "seed", "repetition", "fault")]),
         success=bool(episode.success),
         steps=episode.n_steps,
-        fault=faults[0] if faults else None,
-        diagnoses=tuple(said for said in store.diagnoses(episode.id) if not is_review(said)),
-        interventions=sum(fork.kind != UNDO for fork in forks),
-        undone=sum(fork.kind == UNDO for fork in forks),
-        added=undone + led,
-        calls=int(calls),
-        call_s=float(latency or 0.0),
-        tokens=int(tokens or 0) if metered == calls else None,
-        cost_usd=Decimal(str(cost or 0)) if priced == calls else None,
+        fault=kept.faults[0] if kept.faults else None,
+        diagnoses=tuple(said for said in kept.diagnoses if not is_review(said)),
+        interventions=sum(kind != UNDO for kind in kept.forks),
+        undone=sum(kind == UNDO for kind in kept.forks),
+        added=undone + kept.led,
+        calls=kept.calls,
+        call_s=kept.call_s,
+        tokens=kept.tokens,
+        cost_usd=kept.cost_usd,
         seconds=_seconds(episode),
     )
 
