@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -256,9 +256,9 @@ def _problem(item: Any, flat: bool) -> Problem:
     context = item.get("ctx", {})
     if item["type"] == "literal_error":
         options = [option.strip("'") for option in context["expected"].replace(" or ", ", ").split(", ")]
-        message = f"expected one of {', '.join(options)}{_nearest(str(item['input']), options)}"
+        message = f"expected one of {', '.join(options)}{nearest(str(item['input']), options)}"
     elif item["type"] == "extra_forbidden":
-        message = f"unknown field{_nearest(str(location[-1]), _known_fields(location))}"
+        message = f"unknown field{nearest(str(location[-1]), _known_fields(location))}"
     return Problem(path or "file", item.get("input"), message)
 
 
@@ -283,7 +283,8 @@ def _known_fields(location: list[Any]) -> list[str]:
     return sorted({*Experiment.model_fields, *Block.model_fields})
 
 
-def _nearest(word: str, options: list[str]) -> str:
+def nearest(word: str, options: Iterable[str]) -> str:
+    """A clause that helps someone who mistyped; empty where nothing is near."""
     near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -31,7 +31,8 @@ from rich.console import Console
 from arena.certification import machine
 from arena.cli.progress import ProgressBar
 from arena.diagnosis import conformal, counterfactual
-from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic
+from arena.diagnosis.condition_names import CONDITIONS
+from arena.diagnosis.dynamic import Scenario, run_dynamic
 from arena.diagnosis.dynamic_table import Table, dynamic_table
 from arena.location import Location
 from environments.robots.faults import KINDS, Fault

@@ -64,7 +64,8 @@ def checked(model: type[Options], values: dict[str, Any]) -> Options:
         return model.model_validate(values)
     except ValidationError as error:
         problems = [
-            Problem(_option(item["loc"]), item.get("input"), item["msg"]) for item in error.errors(include_url=False)
+            Problem(_option(item["loc"]), item.get("input"), item["msg"].removeprefix("Value error, "))
+            for item in error.errors(include_url=False)
         ]
         raise InvalidExperiment("arguments", problems) from None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ from rich.progress import track
 from typer.core import TyperGroup
 
 import agents
-import environments
 from arena import run as runs
 from arena.cli.common import (
     Artifacts,
@@ -20,27 +20,32 @@ from arena.cli.common import (
     Database,
     console,
     errors,
-    listed,
     listing,
     location,
     only_given,
     plain,
     print_json,
 )
+from arena.cli.diagnose_options import (
+    MAX_SEEDS,
+    Asked,
+    calibration_asked,
+    conditions_played,
+    dynamic_asked,
+    experiment_asked,
+)
 from arena.cli.dynamic_tables import tell
-from arena.cli.endpoints import entry_of, player_of, require_model, require_policy
+from arena.cli.endpoints import entry_of, require_model, require_policy
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
 from arena.diagnosis import conformal, counterfactual
+from arena.diagnosis.condition_names import CONDITIONS, WATCHED
 from arena.diagnosis.conformal import Calibration
-from arena.diagnosis.dynamic import CONDITIONS, Scenario, run_dynamic, scenarios
-from arena.diagnosis.dynamic_table import dynamic_table
+from arena.diagnosis.dynamic import run_dynamic
+from arena.diagnosis.dynamic_table import SEPARATOR, dynamic_table
 from arena.diagnosis.opinions import is_human
-from arena.errors import InvalidExperiment, Problem
-from arena.experiment import load
+from arena.errors import Problem
 from arena.faults.plan import Player
 from arena.identity import digest
-from environments.robots.faults import KINDS
-from environments.task import ActionSpace
 
 DYNAMIC = "dynamic"
 
@@ -76,10 +81,11 @@ Agent = Annotated[
 
 @tracks.command(DYNAMIC)
 def run_tasks(
+    context: typer.Context,
     what: Annotated[
         list[str], typer.Argument(help="Tasks (globs), or one experiment file (YAML).", show_default=False)
     ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds of each task, from 0.")] = 2,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=MAX_SEEDS, help="Seeds of each task, from 0.")] = 2,
     faults: Annotated[
         str, typer.Option("--faults", help="Kinds with commas; `all`, or `none` for clean episodes alone.")
     ] = "all",
@@ -116,39 +122,55 @@ def run_tasks(
     as_json: AsJson = False,
 ) -> None:
     """Run the dynamic track: every scenario alone and under every condition; continue after any interruption."""
+    given = only_given(model=model, base_url=base_url, key_env=key_env)
     place = location(database, artifacts)
-    names = listed(conditions)
-    if model is not None and not {"vlm", "vlm-stages"} & set(names):
-        names.append("vlm")
-    options = only_given(model=model, base_url=base_url, key_env=key_env) or None
+    asked: Asked | None = None
+    play: Callable[..., str]
+    if len(what) == 1 and Path(what[0]).is_file():
+        planned, options = experiment_asked(Path(what[0]), given, _beside_a_file(context))
+        play = partial(runs.run, planned)
+    else:
+        asked = dynamic_asked(
+            what, seeds=seeds, faults=faults, severities=severities, repeat=repeat, conditions=conditions, agent=agent,
+            calibration=calibration, model=given, rollback=rollback,
+        )  # fmt: skip
+        options = asked.model
+        require_policy(asked.player)
+        play = partial(
+            run_dynamic, scenes=asked.scenes, names=asked.names, agent=entry_of(asked.player), model=options,
+            max_interventions=interventions, rollback=rollback, vary=vary, video="every-step" if video else "as-seen",
+            tell=_say,
+        )  # fmt: skip
+    if options is not None:
+        require_model(options)
     with place.open() as store:
+        if asked is not None:
+            play = partial(play, calibration=_calibration(calibration, place.scratch.parent, asked))
         with ProgressBar(errors) as bar:
-            if len(what) == 1 and Path(what[0]).is_file():
-                run_id = runs.run(load(what[0], model=options), store, place, workers=workers, observer=bar)
-            else:
-                scenes, player = _scenes(what, seeds, faults, severities, repeat), player_of(agent)
-                require_policy(player)
-                if options is not None and {"vlm", "vlm-stages"} & set(names):
-                    require_model(options)
-                file = _calibration(calibration, place.scratch.parent, player, scenes, names)
-                try:
-                    run_id = run_dynamic(
-                        store, place, scenes, names, agent=entry_of(player), calibration=file, model=options,
-                        max_interventions=interventions, rollback=rollback, vary=vary,
-                        video="every-step" if video else "as-seen", workers=workers, observer=bar,
-                    )  # fmt: skip
-                except ValueError as error:
-                    raise InvalidExperiment("arguments", [Problem("--conditions", conditions, str(error))]) from None
+            run_id = play(store=store, location=place, workers=workers, observer=bar)
         table, missing = dynamic_table(store, run_id), unmeasured(store, run_id)
     tell(table, as_json)
     known = [line.condition for line in table.lines]
-    for name in names:
+    for name in asked.names if asked is not None else ():
         if is_human(name) and name not in known:
-            told = f"{name}: nobody has looked at {run_id} yet; `arena view --review` has a page for that"
-            errors.print(told, markup=False, highlight=False)
+            _say(f"{name}: nobody has looked at {run_id} yet; `arena view --review` has a page for that")
     if bar.failures or missing:
         tell_unmeasured(missing, errors)
         raise typer.Exit(1)
+
+
+_OF_TASKS = (
+    "seeds", "faults", "severities", "repeat", "conditions", "agent", "calibration", "rollback", "interventions",
+    "vary", "video",
+)  # fmt: skip
+"""Options of the dynamic track that an experiment file decides itself."""
+
+
+def _beside_a_file(context: typer.Context) -> list[Problem]:
+    """Options that were given beside an experiment file, and would count for nothing."""
+    sources = {name: context.get_parameter_source(name) for name in _OF_TASKS}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    return [Problem(f"--{name}", "", "is for tasks; an experiment file says this itself") for name in given]
 
 
 @tracks.command("table")
@@ -182,7 +204,9 @@ def calibrate(
     What was played when it is interrupted, or when a served policy fails, lies beside the file until it is written:
     the same command goes on there.
     """
-    tasks, player = _tasks(what), player_of(agent)
+    tasks, player = calibration_asked(
+        what, to, agent=agent, episodes=episodes, alpha=alpha, first_seed=first_seed
+    )  # fmt: skip
     require_policy(player)
     _learn(to, tasks, player, episodes=episodes, alpha=alpha, first_seed=first_seed)
     console.print(f"wrote {to}", markup=False, highlight=False)
@@ -206,7 +230,9 @@ def replay_forks(
     found = []
     with place.open() as store:
         films = place.scratch if video else None
-        asked = counterfactual.of_run(store, run, conditions=listed(conditions), limit=limit, films=films)
+        played = {link.condition.partition(SEPARATOR)[0] for link in store.plan(store.run(run).id)}
+        names = conditions_played(conditions, played)
+        asked = counterfactual.of_run(store, run, conditions=names, limit=limit, films=films)
         for item in track(asked, "Playing the other way", console=errors, transient=True):
             counterfactual.keep(store, item)
             found.append(item)
@@ -234,12 +260,11 @@ def replay_forks(
 
 def _tell_calibrated(task_id: str, found: conformal.TaskCalibration) -> None:
     factor = "no threshold keeps that promise" if found.factor is None else f"factor {found.factor:.2f}"
-    told = f"{task_id}: learned on {found.learned_on}, set on {found.set_on} clean episodes; {factor}"
-    errors.print(told, markup=False, highlight=False)
+    _say(f"{task_id}: learned on {found.learned_on}, set on {found.set_on} clean episodes; {factor}")
 
 
-_WATCHED = ("rules", "restart", "monitors-only", "vlm")
-"""Conditions whose alarms rest on limits; the beginnings of their names."""
+def _say(line: str) -> None:
+    errors.print(plain(line), soft_wrap=True)
 
 
 def _learn(path: Path, tasks: Sequence[str], player: Player, **bounds: Any) -> None:
@@ -247,69 +272,23 @@ def _learn(path: Path, tasks: Sequence[str], player: Player, **bounds: Any) -> N
     conformal.calibrate(tasks, player.agent, player.options, to=path, tell=_tell_calibrated, **bounds)
 
 
-def _calibration(
-    given: Path | None, folder: Path, player: Player, scenes: Sequence[Scenario], names: Sequence[str]
-) -> str | None:
-    """The file of this policy's limits on these tasks: the given one, or one made before, or a new one.
-
-    Raises:
-        InvalidExperiment: if the given one is of another policy, or lacks a task.
-    """
-    tasks = sorted({scene.task for scene in scenes})
-    who = agents.create(player.agent, player.options).fingerprint()
+def _calibration(given: Path | None, folder: Path, asked: Asked) -> str | None:
+    """The file of the policy's limits on the tasks: the given one, or one made before, or a new one."""
     if given is not None:
-        found = Calibration.load(given)
-        missing = [task for task in tasks if task not in found.tasks]
-        if found.agent != who:
-            remedy = f"is not of this policy but of {_who(found.agent)}; limits hold for one policy: calibrate again"
-            raise InvalidExperiment("arguments", [Problem("--calibration", str(given), remedy)])
-        if missing:
-            remedy = f"lacks {', '.join(missing[:3])}, where nothing would ever be noticed; calibrate on it too"
-            raise InvalidExperiment("arguments", [Problem("--calibration", str(given), remedy)])
         return str(given)
-    if not any(name.startswith(_WATCHED) for name in names):
+    if not set(WATCHED) & set(asked.names):
         return None
+    player = asked.player
+    who = agents.create(player.agent, player.options).fingerprint()
     told = f"-{digest(who, 10)}" if player.options else ""
-    path = folder / "calibrations" / f"{player.agent}{told}-{conformal.name_of(tasks)}.json"
+    path = folder / "calibrations" / f"{player.agent}{told}-{conformal.name_of(asked.tasks)}.json"
     if path.exists():
         try:
             Calibration.load(path)
         except conformal.NoCalibration as error:
-            errors.print(f"{error}", markup=False, highlight=False)
+            _say(str(error))
         else:
             return str(path)
-    errors.print(f"calibrating {player.label} on {len(tasks)} tasks", markup=False, highlight=False)
-    _learn(path, tasks, player)
+    _say(f"calibrating {player.label} on {len(asked.tasks)} tasks")
+    _learn(path, asked.tasks, player)
     return str(path)
-
-
-def _who(fingerprint: Mapping[str, Any]) -> str:
-    return " ".join(str(fingerprint[key]) for key in ("agent", "protocol", "model", "host") if fingerprint.get(key))
-
-
-def _scenes(what: Sequence[str], seeds: int, faults: str, severities: str, repeat: bool) -> list[Scenario]:
-    problems = []
-    kinds: list[Any] = [None] if faults == "none" else [] if faults == "all" else list(listed(faults))
-    unknown = [kind for kind in kinds if kind is not None and kind not in KINDS]
-    if unknown:
-        problems.append(Problem("--faults", unknown[0], f"unknown kind; there are {', '.join(KINDS)}"))
-    levels = listed(severities)
-    if not levels or any(level not in "0123" for level in levels):
-        problems.append(Problem("--severities", severities, "expected numbers from 0 to 3, with commas"))
-    if problems:
-        raise InvalidExperiment("arguments", problems)
-    named = [kind if kind is None else {"kind": kind, "repeat": repeat} for kind in (kinds or list(KINDS))]
-    return scenarios(_tasks(what), range(seeds), named, [int(level) for level in levels])
-
-
-def _tasks(patterns: Sequence[str]) -> list[str]:
-    """The tasks of the patterns that a robot policy can play natively.
-
-    Raises:
-        InvalidExperiment: if there are none.
-    """
-    found = [task for pattern in patterns for task in environments.match(pattern)]
-    fit = [task.id for task in found if "robot" in task.tags and ActionSpace.NATIVE in task.spaces]
-    if not fit:
-        raise InvalidExperiment("arguments", [Problem("TASKS", " ".join(patterns), "no robot task is called so")])
-    return list(dict.fromkeys(fit))

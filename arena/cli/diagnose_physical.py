@@ -24,11 +24,11 @@ from arena.cli.common import (
     print_json,
 )
 from arena.cli.diagnose import tracks
+from arena.cli.diagnose_options import experiment_asked, refuse
 from arena.cli.endpoints import require_model
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
 from arena.diagnosis.dynamic_table import Line, dynamic_table
-from arena.errors import InvalidExperiment, Problem
-from arena.experiment import load
+from arena.errors import Problem
 from environments.task import IRREVERSIBLE
 
 _OUTCOMES = ("condition", "episodes", "success", "rescued", "broken", "net", "interventions", "added_steps")
@@ -57,13 +57,11 @@ def run_physical(
 
     Prints what a condition rescued and broke against the one that is labelled `none`, and where each cycle's time went.
     """
-    options = only_given(model=model, base_url=base_url, key_env=key_env) or None
-    told = load(file, model=options)
-    found = [task for block in told.blocks for task in block.found()]
-    others = [task.id for task in found if not {"robot", IRREVERSIBLE} <= set(task.tags)]
-    if others:
-        remedy = "the physical track plays `real/` tasks; ARENA_ROBOTS names their profiles"
-        raise InvalidExperiment(str(file), [Problem("tasks", others[0], remedy)])
+    told, options = experiment_asked(file, only_given(model=model, base_url=base_url, key_env=key_env))
+    found = {task.id: task for block in told.blocks for task in block.found()}
+    others = [task.id for task in found.values() if not {"robot", IRREVERSIBLE} <= set(task.tags)]
+    remedy = "the physical track plays `real/` tasks; ARENA_ROBOTS names their profiles"
+    refuse([Problem("tasks", other, remedy) for other in others], str(file))
     if options is not None:
         require_model(options)
     place = location(database, artifacts)

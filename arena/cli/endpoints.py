@@ -7,20 +7,21 @@ from typing import Any
 
 import yaml
 
-from agents.errors import ProviderError
+import agents
+from agents.agent import Agent
+from agents.errors import AgentsError, InvalidOptions, ProviderError
 from agents.gateway import Message, ModelGateway
 from agents.policies.greeting import greet
 from agents.policies.options import PolicyOptions
-from arena.cli.common import (
-    checked,
-    listed,
-)
+from arena.cli.common import checked, listed
 from arena.errors import InvalidExperiment, Problem
 from arena.faults.plan import Player
 from arena.models import ModelOptions
 
 SERVED = "policy"
 """The agent whose policy is in another process."""
+_SECRET = ("--base-url", "--key-env")
+"""Options whose values are not told again: somebody may have put a key there."""
 
 
 def player_of(text: str, option: str = "--agent") -> Player:
@@ -49,6 +50,41 @@ def player_of(text: str, option: str = "--agent") -> Player:
 def entry_of(player: Player) -> dict[str, Any]:
     """The player as an experiment file names it."""
     return {"name": player.agent, "options": dict(player.options)}
+
+
+def agent_of(player: Player, problems: list[Problem], option: str = "--agent") -> Agent | None:
+    """The agent that is meant, or None and what is wrong with it.
+
+    Args:
+        player: its name and options.
+        problems: each of its faults is added.
+        option: that it was named by.
+    """
+    try:
+        return agents.create(player.agent, player.options)
+    except InvalidOptions as error:
+        problems += [Problem(option, "", f"{player.agent}: {field}: {told}") for field, told in error.problems]
+    except AgentsError as error:
+        problems.append(Problem(option, player.agent, str(error)))
+    return None
+
+
+def model_of(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any] | None:
+    """The options of a model, as an experiment file would give them; None if none is named.
+
+    Args:
+        given: those that were given.
+        problems: what is wrong with them is added.
+    """
+    if "model" not in given:
+        told = "belongs to a model; name it with `--model`"
+        problems += [Problem(f"--{name.replace('_', '-')}", "", told) for name in given]
+        return None
+    try:
+        checked(ModelOptions, dict(given))
+    except InvalidExperiment as error:
+        problems += [problem._replace(value="") if problem.path in _SECRET else problem for problem in error.problems]
+    return dict(given)
 
 
 def require_policy(player: Player) -> None:

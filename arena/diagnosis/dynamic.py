@@ -7,24 +7,31 @@ it can be interrupted and continued, replayed in the browser, and verified. `dyn
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from arena import run
+from arena import plan, run
 from arena.diagnosis import opinions
+from arena.diagnosis.condition_names import (
+    CONDITIONS,
+    PLANTED,
+    RANDOM,
+    WITH_MODEL,
+    name_problems,
+    planted_rates,
+    run_problems,
+)
 from arena.diagnosis.dynamic_table import ALONE, SEPARATOR, Row, rows_of, rule_rate
+from arena.errors import InvalidExperiment
 from arena.experiment import EVERY_STEP, Experiment, Video
 from arena.location import Location
 from arena.run import Observer
 from environments.robots.faults import KINDS, Fault
+from storage.models import Run
 from storage.store import Store
 
-CONDITIONS = (
-    "none", "random-trigger", "restart", "monitors-only", "oracle-detection", "oracle-everything", "rules",
-)  # fmt: skip
-"""Of a run without a model; `rules-subgoals`, `vlm`, `vlm-stages` and `human` can be added."""
 CLEAN = "clean"
 
 
@@ -83,8 +90,7 @@ def configs(
     """What each named condition asks of the supervisor, as an experiment file would say it.
 
     Args:
-        names: of `CONDITIONS`, `rules-subgoals`, `vlm`, `vlm-stages`, `human`, `human:NAME`, or
-            `planted:DETECTION:FALSE_ALARM`.
+        names: of conditions (`arena.diagnosis.condition_names`).
         calibration: file of the monitors' limits.
         model: for `vlm` and `vlm-stages`.
         max_interventions: in an episode.
@@ -95,8 +101,11 @@ def configs(
         opinion: what a person said of the one scenario that is configured; without it `human` is left out.
 
     Raises:
-        ValueError: for an unknown name, or `vlm` without a model.
+        InvalidExperiment: with every name that is wrong, or asks a model where there is none.
     """
+    names = list(names)
+    if wrong := name_problems(names, model=model is not None):
+        raise InvalidExperiment("dynamic track", wrong)
     shared: dict[str, Any] = {"max_interventions": max_interventions}
     if horizon != "world":
         shared["horizon"] = horizon
@@ -115,27 +124,20 @@ def configs(
             found[name] = {"diagnoser": "rules", "subgoals": True, **watched}
         elif name in ("oracle-detection", "oracle-everything"):
             found[name] = {"diagnoser": name, **shared}
-        elif name in ("vlm", "vlm-stages"):
-            if model is None:
-                raise ValueError(f"condition {name!r} needs a model")
+        elif name in WITH_MODEL:
             looks = {"stages": True} if name == "vlm-stages" else {}
             found[name] = {"diagnoser": "vlm", "model": model, "unanswered": "stop", **looks, **watched}
-        elif name == "random-trigger":
+        elif name == RANDOM:
             if random is not None:
                 found[name] = {"diagnoser": name, "rate": random[0], "spread_steps": random[1], **shared}
         elif opinions.is_human(name):
             if opinion is not None:
                 found[name] = {"diagnoser": opinions.HUMAN, "opinion": opinion, **shared}
-        elif name.startswith("planted:"):
-            _, detection, false_alarm = name.split(":")
-            rates = {"detection": float(detection), "false_alarm": float(false_alarm), "every": PLANTED_EVERY}
-            bounds = {"max_diagnoses": 100, "max_interventions": PLANTED_INTERVENTIONS}
-            found[name] = {"diagnoser": "planted", **rates, **shared, **bounds}
         else:
-            known = ", ".join(
-                (*CONDITIONS, "rules-subgoals", "vlm", "vlm-stages", "human", "human:NAME", "planted:D:F")
-            )
-            raise ValueError(f"unknown condition {name!r}; there are {known}")
+            detection, false_alarm = planted_rates(name)
+            rates = {"detection": detection, "false_alarm": false_alarm, "every": PLANTED_EVERY}
+            bounds = {"max_diagnoses": 100, "max_interventions": PLANTED_INTERVENTIONS}
+            found[name] = {"diagnoser": PLANTED, **rates, **shared, **bounds}
     return found
 
 
@@ -212,6 +214,7 @@ def run_dynamic(
     workers: int | None = None,
     name: str = "diagnosis",
     observer: Observer | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> str:
     """Play every scenario under every condition; returns the run's id.
 
@@ -219,8 +222,11 @@ def run_dynamic(
     alone: so everything else is played first, and filmed for them if `human` is among the names. Scenarios that nobody
     has looked at yet have no episode under it. What is done already is not repeated.
 
+    What those two go by is part of the run: where it has changed since the same call was made before, the run is a new
+    one, so that no opinion that was taken back stays in its table. `tell` is given a line about it.
+
     Raises:
-        ValueError: for a random trigger without `rules` to match, or what `configs` refuses.
+        InvalidExperiment: with every condition that is wrong, or lacks what it needs, before anything is played.
     """
     wanted = list(dict.fromkeys([ALONE, *names]))
     told = {
@@ -231,22 +237,48 @@ def run_dynamic(
         "rollback": rollback,
         "vary": vary,
     }
+    if wrong := list(run_problems(wanted, {scene.label for scene in scenes}, model=model is not None)):
+        raise InvalidExperiment("dynamic track", wrong)
     people = [one for one in wanted if opinions.is_human(one)]
-    first = configs([one for one in wanted if one != "random-trigger"], **told)  # type: ignore[arg-type]
-    if "random-trigger" in wanted and "rules" not in first:
-        raise ValueError("condition 'random-trigger' intervenes as often as 'rules' does: add 'rules'")
+    first = configs([one for one in wanted if one != RANDOM], **told)  # type: ignore[arg-type]
+    earlier = store.runs()
     asked: dict[str, Any] = {"horizons": horizons, "filmed": bool(people), "video": video}
     planned = experiment(name, scenes, first, agent, **asked)
     run_id = run.run(planned, store, location, workers=workers, observer=observer)
     own = _of_people(store, run_id, scenes, people, told)
     every = first
-    if "random-trigger" in wanted:
+    if RANDOM in wanted:
         played = rows_of(store, run_id)
         every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
     if every == first and not own:
         return run_id
     planned = experiment(name, scenes, every, agent, own=own, **asked)
+    if tell is not None:
+        reasons = {"what people said of the recordings": bool(own), "how often `rules` intervened": RANDOM in wanted}
+        # A run without its random trigger is a beginning, and no result of the same call.
+        results = [one for one in earlier if RANDOM not in wanted or one.id != run_id]
+        _tell_new(planned, results, " or ".join(what for what, counts in reasons.items() if counts), tell)
     return run.run(planned, store, location, workers=workers, observer=observer)
+
+
+def _tell_new(planned: Experiment, earlier: Sequence[Run], reason: str, tell: Callable[[str], None]) -> None:
+    """Say so if the plan is a new run although an earlier one, of those newest first, asked for the same."""
+    asked = _foreseen(planned.model_dump(mode="json"))
+    same = [one.id for one in earlier if one.name == planned.name and _foreseen(one.experiment) == asked]
+    run_id = plan.build(planned).run_id
+    if same and run_id not in same:
+        told = f"{run_id} is a new run, and {same[0]} stays as it is: {reason} is part of a run"
+        tell(f"{told}; what both ask for is not played again")
+
+
+def _foreseen(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a run's experiment does not follow from what was played before."""
+    blocks = []
+    for block in asked["blocks"]:
+        kept = [one for one in block["conditions"] if one["diagnosis"]["diagnoser"] not in (RANDOM, opinions.HUMAN)]
+        if kept:
+            blocks.append({**block, "conditions": kept})
+    return {**asked, "blocks": blocks}
 
 
 def _of_people(
