@@ -218,24 +218,25 @@ def replay_forks(
     conditions: Annotated[str, typer.Option("--conditions", help="With commas.  [default: all]")] = "",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Episodes at most.", show_default=False)] = None,
     video: Annotated[bool, typer.Option("--video", help="Film the other way, for the viewer.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Play also what was played before.")] = False,
     database: Database = None,
     artifacts: Artifacts = None,
     as_json: AsJson = False,
 ) -> None:
     """Play each intervention the other way and keep what came of it: was it needed, did it help?
 
-    Exits with 1 if a replay is not exact.
+    What was played before is not played again, so that the same command goes on after an interruption. Exits with 1
+    if a replay is not exact.
     """
     place = location(database, artifacts)
-    found = []
     with place.open() as store:
         films = place.scratch if video else None
         played = {link.condition.partition(SEPARATOR)[0] for link in store.plan(store.run(run).id)}
         names = conditions_played(conditions, played)
-        asked = counterfactual.of_run(store, run, conditions=names, limit=limit, films=films)
-        for item in track(asked, "Playing the other way", console=errors, transient=True):
-            counterfactual.keep(store, item)
-            found.append(item)
+        asked = counterfactual.of_run(
+            store, run, conditions=names, limit=limit, films=films, keeping=True, again=again
+        )
+        found = list(track(asked, "Playing the other way", console=errors, transient=True))
     counts = counterfactual.tally(found)
     if as_json:
         print_json({"tally": asdict(counts), "forks": [item.to_json() for item in found]})
