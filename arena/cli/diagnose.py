@@ -233,9 +233,7 @@ def replay_forks(
         films = place.scratch if video else None
         played = {link.condition.partition(SEPARATOR)[0] for link in store.plan(store.run(run).id)}
         names = conditions_played(conditions, played)
-        asked = counterfactual.of_run(
-            store, run, conditions=names, limit=limit, films=films, keeping=True, again=again
-        )
+        asked = counterfactual.of_run(store, run, conditions=names, limit=limit, films=films, keeping=True, again=again)
         found = list(track(asked, "Playing the other way", console=errors, transient=True))
     counts = counterfactual.tally(found)
     if as_json:
