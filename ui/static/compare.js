@@ -121,7 +121,9 @@ export class Comparison {
   /** What happened at the fork, and in which states the sides begin. */
   #how() {
     if (!this.fork) {
-      return `What was said after step ${this.other.at_step} was not acted on. The left side goes back to the beginning of step ${this.other.from_step} and does what was advised; both begin in the same state, bit for bit.`;
+      const { at_step: said, from_step: from } = this.other;
+      const way = from > said ? "On the left the arm alone goes back from there" : `The left side goes back to the beginning of step ${from}`;
+      return `What was said after step ${said} was not acted on. ${way} and does what was advised; both begin in the same state, bit for bit.`;
     }
     const { at_step: at, to_step: to, kind, exact } = this.fork;
     const { rewound } = this.found;
