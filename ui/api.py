@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, HTTPException, Query
 
+from arena.diagnosis.dynamic_table import dynamic_table, is_dynamic
 from arena.leaderboard import leaderboard
 from storage.models import Episode
 from storage.store import Store
@@ -46,7 +47,10 @@ def create_router(store: Store) -> APIRouter:
 
     @router.get("/leaderboard")
     def board(run: str) -> dict[str, Any]:
-        """The table of a run, computed from its rows; the same rows give the same digits."""
+        """The table of a run, computed from its rows; the same rows give the same digits.
+
+        `dynamic`: of a run of the dynamic track, what supervision changed, as `arena diagnose table --json` prints it.
+        """
         known_run = _known_run(store, run)
         if known_run.status == "finished":
             return finished_board(known_run.id, known_run.finished_at)
@@ -54,6 +58,7 @@ def create_router(store: Store) -> APIRouter:
 
     def table_of(run_id: str) -> dict[str, Any]:
         table = leaderboard(store, run_id).to_json()
+        table["dynamic"] = dynamic_table(store, run_id).to_json() if is_dynamic(store, run_id) else None
         titles = {row["task"]: views.task(row["task"]) for row in table["rows"]}
         for row in table["rows"]:
             known = titles[row["task"]]

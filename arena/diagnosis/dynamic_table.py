@@ -324,6 +324,11 @@ class Table:
         }
 
 
+def is_dynamic(store: Store, run_id: str) -> bool:
+    """Whether a run has episodes that nobody watches beside others: those have a table."""
+    return any(link.condition.partition(SEPARATOR)[0] == ALONE for link in store.plan(run_id))
+
+
 def dynamic_table(store: Store, run_id: str) -> Table:
     """Read a run's dynamic table. Scenarios that lack the episode without supervision are left out."""
     run_id = store.run(run_id).id

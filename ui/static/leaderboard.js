@@ -34,11 +34,12 @@ function spread(interval, scale, write) {
   return `[${write(interval.low * scale)}, ${write(interval.high * scale)}]`;
 }
 
+/** An estimate with its bar and interval; a link where there are episodes to lead to. */
 function estimate(interval, { scale = 1, low = 0, high = 100, write = fixed, href, what }) {
   if (!interval) return h("span", { class: "none" }, "–");
   const scaled = Object.fromEntries(["estimate", "low", "high"].map((key) => [key, interval[key] === null ? null : interval[key] * scale]));
   const text = `${what} ${write(scaled.estimate)} ${spread(interval, scale, write)}, n = ${interval.n}`;
-  return h("a", { class: "estimate", href, title: text }, whisker(scaled, low, high, text),
+  return h(href ? "a" : "span", { class: "estimate", href, title: text }, whisker(scaled, low, high, text),
     h("b", {}, write(scaled.estimate)), h("small", {}, spread(interval, scale, write)));
 }
 
@@ -114,6 +115,31 @@ function overTasks(board) {
   return section("Over tasks", "Every task weighs alike. Normalised: 0 is the random player, 1 the expert. The interquartile mean is that of the middle half of all tasks and seeds.", heads, rows.map(line));
 }
 
+/** What supervision changed, in a run of the dynamic track: each condition beside the same episodes left alone. */
+function supervised(board) {
+  const lines = board.dynamic?.conditions ?? [];
+  if (!lines.length) return null;
+  const scale = Math.max(1, ...lines.flatMap((line) => [line.net, line.net_low, line.net_high]).map(Math.abs));
+  const whole = (value) => signed(value, 0);
+  const heads = ["Condition", "Success", "Rescued", "Broken", "Net", "Interventions", "Added steps", "Pairs"];
+  const cell = (label, ...children) => h("td", { data: { label } }, ...children);
+  const line = (row) => {
+    const alone = row.condition === "none";
+    const net = { estimate: row.net, low: row.net_low, high: row.net_high, n: row.episodes };
+    return h("tr", {},
+      h("th", { scope: "row", data: { label: "Condition" } }, alone ? "none: left alone" : row.condition,
+        row.instrument ? instrument("no contestant: it goes by chance, or by the truth") : null),
+      cell("Success", `${number(100 * row.success, 1)} %`),
+      cell("Rescued", alone ? null : number(row.rescued, 0)),
+      cell("Broken", alone ? null : number(row.broken, 0)),
+      cell("Net", alone ? null : estimate(net, { low: -scale, high: scale, write: whole, what: "rescued minus broken" })),
+      cell("Interventions", alone ? null : fixed(row.interventions, 2)),
+      cell("Added", alone ? null : number(row.added_steps, 0)),
+      cell("Pairs", row.episodes === board.dynamic.scenarios ? number(row.episodes, 0) : `${row.episodes} of ${board.dynamic.scenarios}`));
+  };
+  return section("What supervision changed", "Paired by task, seed and fault with the same episodes left alone. Rescued: failed alone, succeeded supervised; broken: the reverse; net: rescued minus broken, with its 95 % interval. Interventions and added steps are means an episode. All figures: arena diagnose table.", heads, lines.map(line));
+}
+
 /** What conditions gain, over tasks and task by task. */
 function compared(board) {
   if (!board.comparisons.length) return null;
@@ -184,7 +210,7 @@ export async function render(main) {
     const board = await get("leaderboard", { run: run.id });
     run.status = board.status;
     show(state, badge(board.status), ` ${board.done} of ${board.planned} trials done`);
-    show(body, board.rows.length ? table(board) : notice("Nothing planned", "This run has no episodes in its plan."),
+    show(body, supervised(board), board.rows.length ? table(board) : notice("Nothing planned", "This run has no episodes in its plan."),
       h("p", { class: "legend" }, "Bars are means over seeds, whiskers their 95 % intervals, drawn where there are enough seeds for an honest one; only episodes that the game itself ended are scored. ",
         "⚖ marks instruments, which measure the arena and do not compete. Ranks are given only where intervals do not overlap. Bad moves are actions against the rules and replies without a readable action."),
       h("ul", { class: "legend" }, [...new Map(board.rows.filter((row) => row.instrument).map((row) => [row.agent, row.instrument]))].map(([agent, label]) => h("li", {}, "⚖ ", h("b", {}, agent), " is an instrument: ", label))),
