@@ -152,10 +152,9 @@ def calibration_asked(
     tasks = tasks_of(what, problems)
     player, _ = player_fit(agent, tasks, problems)
     problems += _place_problems(to)
-    if episodes < (least := 2 * needed(alpha) - 1):
-        told = (
-            f"half of them set the limits, and --alpha {alpha:g} needs {needed(alpha)} for that; take {least} at least"
-        )
+    half = needed(alpha)
+    if episodes < 2 * half - 1:
+        told = f"half of them set the limits, and --alpha {alpha:g} needs {half} for that; take {2 * half - 1} or more"
         problems.append(Problem("--episodes", episodes, told))
     if first_seed + episodes > 2**31:
         problems.append(Problem("--first-seed", first_seed, f"leaves no room for {episodes} seeds below {2**31}"))

@@ -265,8 +265,7 @@ def _tell_new(planned: Experiment, earlier: Sequence[Run], reason: str, tell: Ca
     """Say so if the plan is a new run although an earlier one, of those newest first, asked for the same."""
     asked = _foreseen(planned.model_dump(mode="json"))
     same = [one.id for one in earlier if one.name == planned.name and _foreseen(one.experiment) == asked]
-    run_id = plan.build(planned).run_id
-    if same and run_id not in same:
+    if same and (run_id := plan.build(planned).run_id) not in same:
         told = f"{run_id} is a new run, and {same[0]} stays as it is: {reason} is part of a run"
         tell(f"{told}; what both ask for is not played again")
 

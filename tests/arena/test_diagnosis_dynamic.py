@@ -156,7 +156,7 @@ def test_the_bootstrap_draws_scenes_of_one_seed_together():
 def test_scenarios_are_a_product_with_the_clean_episode():
     found = scenarios([TASK], [0, 1], ["stuck"], [0, 2])
     assert [scene.label for scene in found[:3]] == ["clean", "stuck/0", "stuck/2"] and len(found) == 6
-    with pytest.raises(InvalidExperiment, match="there is no such condition; did you mean .oracle-detection."):
+    with pytest.raises(InvalidExperiment, match="there is no such condition; did you mean 'oracle-detection'"):
         configs(["oracle"], calibration=None)
 
 

@@ -120,7 +120,13 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def looked_at(database: str) -> Iterator[LookedAt]:
+def lines() -> list[str]:
+    """What the calls below were told about their runs."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def looked_at(database: str, lines: list[str]) -> Iterator[LookedAt]:
     """Three scenarios left alone; a person has looked at two of them; then the run with their opinions."""
     pytest.importorskip("robosuite", reason="the robot tasks need robosuite: pip install 'rewind-arena[robots]'")
     place = Location.of(database)
@@ -128,14 +134,17 @@ def looked_at(database: str) -> Iterator[LookedAt]:
     with place.open() as store:
 
         def play() -> str:
-            return run_dynamic(store, place, scenes, ["human"], horizons={TASK: HORIZON}, workers=0)
+            asked: dict[str, Any] = {"horizons": {TASK: HORIZON}, "workers": 0, "tell": lines.append}
+            return run_dynamic(store, place, scenes, ["human"], **asked)
 
         alone = play()
         before = {item.label: item for item in recordings(store, alone)}
         add_opinion(store, before["none | clean"].episode, OK, name="ada")
         add_opinion(store, before["none | stuck/2"].episode, {**OK, "step_now": 20}, name="eve")
         add_opinion(store, before["none | stuck/2"].episode, SEEN_STUCK, name="ada")
-        yield store, alone, play()
+        run_id = play()
+        assert play() == run_id
+        yield store, alone, run_id
 
 
 @pytest.mark.gl
@@ -149,6 +158,14 @@ def test_the_human_line_stands_for_what_was_looked_at(looked_at: LookedAt):
     assert none.false_alarm_rate == 0.0, "what people say of a recording is nothing that its episode's diagnoser said"
     assert "human" not in [line.condition for line in dynamic_table(store, alone).lines], "nobody had looked yet"
     assert runs_to_watch(store) == [run_id, alone]
+
+
+@pytest.mark.gl
+def test_the_same_call_says_once_that_opinions_have_made_another_run_of_it(looked_at: LookedAt, lines: list[str]):
+    """Nothing is said as the first one begins, nor where the one with these opinions is continued."""
+    _, alone, run_id = looked_at
+    [told] = lines
+    assert told.startswith(f"{run_id} is a new run, and {alone} stays as it is: what people said of the recordings is")
 
 
 @pytest.mark.gl
@@ -181,7 +198,7 @@ def test_an_opinion_makes_no_counterfactual_of_the_recording(looked_at: LookedAt
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"step_now": HORIZON - 1}, "step_now: must be before the last step: 0 to 108"),
+        ({"step_now": HORIZON - 1}, "step_now: must be a step of the recording, and before its last one (got 109)"),
         ({"rollback_step": 51}, "diagnosis: rollback_step 51 is after onset_step 50"),
         ({"onset_step": 63}, "diagnosis: onset_step 63 is in the future: step_now is 62"),
         ({"onset_step": None, "rollback_step": None}, "diagnosis: verdict 'fault' needs an onset_step"),
