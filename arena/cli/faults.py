@@ -200,7 +200,7 @@ def evaluation(
         list[Path] | None,
         typer.Option("--calibration", help="For rules: thresholds of a policy (`arena diagnose calibrate`)."),
     ] = None,
-    split: Annotated[Literal["train", "heldout", "all"], typer.Option(help="Which tasks.")] = "heldout",
+    split: Annotated[Literal["train", "heldout", "all"], typer.Option(help="Which side of the tasks.")] = "heldout",
     limit: Annotated[int | None, typer.Option(min=1, help="Episodes at most.")] = None,
     home: Home = None,
     as_json: AsJson = False,
