@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from arena import run
 from arena.cli import dynamic_tables
 from arena.cli.app import app
-from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual
+from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual, dynamic
 from arena.diagnosis.dynamic import Scenario, configs, experiment, run_dynamic, scenarios
 from arena.diagnosis.dynamic_table import Table, bootstrap_sum, dynamic_table
 from arena.errors import InvalidExperiment
@@ -63,6 +64,28 @@ def test_rules_rescue_what_fails_alone_and_leave_the_rest_alone(played: tuple[St
     found = {line.fault_type: line for line in table.types if line.condition == "rules"}
     assert {kind: line.rescue_rate for kind, line in found.items()} == {"P2": 1.0, "L4": 1.0, "N0": None, "N1": None}
     assert found["L4"].type_accuracy == 1.0 and abs(found["L4"].onset_median or 0) <= 2
+
+
+class Stopped(Exception):
+    """Nothing is played after this line."""
+
+
+def test_the_same_call_goes_on_in_its_run_and_says_so_where_it_cannot(
+    played: tuple[Store, str, Table], calibration: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """With another rate of `rules`, as after episodes that could not be measured, the random trigger is another one."""
+    store, run_id, _ = played
+
+    def stop(line: str) -> None:
+        raise Stopped(line)
+
+    asked: dict[str, Any] = {"calibration": str(calibration), "workers": 0, "tell": stop}
+    place = Location.of(str(tmp_path / "unused.db"))
+    assert run_dynamic(store, place, SCENES, NAMES, **asked) == run_id
+    monkeypatch.setattr(dynamic, "rule_rate", lambda rows: 3.0)
+    told = f"and {run_id} stays as it is: how often `rules` intervened is part of a run"
+    with pytest.raises(Stopped, match=re.escape(told)):
+        run_dynamic(store, place, SCENES, NAMES, **asked)
 
 
 def test_instruments_mark_floor_and_ceiling(played: tuple[Store, str, Table]):
