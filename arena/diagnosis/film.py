@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 from environments.env import Frame
 from storage.store import Store
@@ -17,24 +19,30 @@ class Film:
     """Takes pictures as they come and ends as an artifact; nothing is left behind if it is not kept.
 
     Args:
+        store: where it is kept.
         folder: where the unfinished file lies; made if it is not there.
         fps: pictures a second.
     """
 
-    def __init__(self, folder: Path, fps: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._scratch = tempfile.TemporaryDirectory(dir=folder, prefix="other-way-")
-        self._path = Path(self._scratch.name) / "other-way.mp4"
+    def __init__(self, store: Store, folder: Path, fps: int) -> None:
+        self._store = store
+        self._scratch = folder / f"other-way-{uuid4().hex[:12]}"
+        self._path = self._scratch / "other-way.mp4"
         self._fps = fps
         self._video: VideoWriter | None = None
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        # A run that begins meanwhile removes the folders whose locks nobody holds: what was killed has left them.
+        self._held.enter_context(self._store.run_lock(self._scratch.name))
+        self._scratch.mkdir(parents=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._video is not None:
             self._video.abort()
-        self._scratch.cleanup()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._held.close()
 
     def write(self, frame: Frame) -> None:
         """Append a picture, (H, W, 3) uint8 RGB; the first one sets the size.
@@ -47,7 +55,7 @@ class Film:
             self._video = VideoWriter(self._path, fps=self._fps, size=(width, height))
         self._video.write(frame)
 
-    def keep(self, store: Store) -> tuple[str, dict[str, Any]]:
+    def keep(self) -> tuple[str, dict[str, Any]]:
         """Finish it and put it into the store; returns its SHA-256 and its shape.
 
         Raises:
@@ -56,4 +64,4 @@ class Film:
         if self._video is None:
             raise RuntimeError("keep() before write()")
         info = self._video.close()
-        return store.put_artifact(self._path, "video/mp4"), asdict(info)
+        return self._store.put_artifact(self._path, "video/mp4"), asdict(info)

@@ -126,13 +126,14 @@ class Replay:
                 begin = int(diagnosis.body["rollback_step"])
                 self._restore(self._time.go_back(self._env, begin).snapshot)
             if self._films is not None:
-                self._film = stack.enter_context(Film(self._films, int(self._env.metadata["render_fps"])))
+                fps = int(self._env.metadata["render_fps"])
+                self._film = stack.enter_context(Film(self._store, self._films, fps))
                 self._film.write(self._observation[self._env.main_view])
             ended = self._obey(diagnosis.body) if suppressed else None
             repair_steps = len(self._scores)
             outcome = ended or self._play_on()
             if self._film is not None:
-                video, info = self._film.keep(self._store)
+                video, info = self._film.keep()
         return Branch(
             from_step=begin, outcome=str(outcome), success=self._env.success(), scores=tuple(self._scores),
             repair_steps=repair_steps, state_hash=self._env.state_hash(), score=self._env.score(),
