@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
+from arena.cli.common import plain
 from arena.outcomes import Outcome
 from arena.plan import Plan
 from arena.workers import Progress as Finished
@@ -32,7 +33,7 @@ def unmeasured(store: Store, run_id: str) -> Counter[str]:
 def tell_unmeasured(details: Counter[str], console: Console) -> None:
     """Say the most frequent reasons, and what to do about them."""
     for detail, count in details.most_common(5):
-        console.print(f"{count} not measured: {detail}", markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(f"{count} not measured: {detail}"), soft_wrap=True)
     console.print("Mend what is said above and start the same command again: it tries only these.")
 
 
@@ -88,9 +89,7 @@ class ProgressBar:
         """Advance, and name what was just played; show at once what went wrong."""
         if progress.error:
             self.failures += 1
-            self._console.print(
-                f"{progress.trial.first.identity} failed:\n{progress.error}", markup=False, highlight=False
-            )
+            self._console.print(plain(f"{progress.trial.first.identity} failed:\n{progress.error}"))
         self._outcomes.update(str(outcome) for _, outcome, _ in progress.episodes)
         spec = progress.trial.first.spec
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common(4))
