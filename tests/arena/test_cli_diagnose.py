@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +14,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from arena.cli.app import app
-from arena.cli.diagnose_options import conditions_played
+from arena.cli.diagnose_options import conditions_played, tasks_of
 from arena.cli.progress import ProgressBar
-from arena.errors import InvalidExperiment
+from arena.errors import InvalidExperiment, Problem
+from environments import registry
+from environments.real import profile, tasks
 from storage.errors import RunBusy
 
 TASK = "tabletop/pick-place-bowl-v1"
@@ -111,6 +114,17 @@ def test_a_secret_in_the_wrong_place_is_not_told_again() -> None:
     for words in (["--key-env", "sk-secret"], ["--base-url", "https://me:secret@host/v1"]):
         result = CliRunner().invoke(app, ["diagnose", TASK, "--model", "m", *words])
         assert isinstance(result.exception, InvalidExperiment) and "secret" not in str(result.exception)
+
+
+def test_a_real_robot_is_not_taken_for_a_simulated_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody could roll back its world or put a fault into it; its limits may be learned."""
+    words = {"name": "bench", "title": "Bench", "goal": "go there", "url": "ws://127.0.0.1:9", "max_steps": 40}
+    task = tasks.task_of(profile.parse(json.dumps(words)))  # JSON is YAML
+    monkeypatch.setattr(registry, "_tasks", {**registry._tasks, task.id: task})
+    problems: list[Problem] = []
+    assert tasks_of([task.id], problems, played_by="arena diagnose physical FILE") == []
+    assert problems == [Problem("TASKS", task.id, "is a real robot, for `arena diagnose physical FILE`")]
+    assert tasks_of([task.id], problems) == [task.id]
 
 
 def test_conditions_of_a_counterfactual_are_those_of_its_run() -> None:
