@@ -1,15 +1,20 @@
 """The door to recordings that people watch without knowing the fault, and to what they say of them.
 
 Registered only with `arena view --review`. What is shown here holds no fault, no score, no outcome, no condition and no
-opinion of anybody else. What is said is added by `arena.diagnosis.opinions`; nothing that was said before is changed.
+opinion of anybody else; nor how long a recording is, for one that runs on to its horizon has failed. Its pictures are
+asked for one by one, and that there are no more is told where they end. What is said is added by
+`arena.diagnosis.opinions`; nothing that was said before is changed.
 """
 
 from __future__ import annotations
 
+import io
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Path, Query
+from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from arena.diagnosis import opinions
 from arena.diagnosis.baselines import ROLLBACK_STEPS
@@ -18,9 +23,13 @@ from arena.diagnosis.schema import CLASS_OF, FaultType, Repair, Verdict
 from arena.judging import InvalidReview
 from arena.judging.human import reviewer
 from environments.robots.faults import KINDS
+from storage.errors import VideoError
+from storage.models import Episode
 from storage.store import Store
+from storage.video import read_frames
 from ui import views
 from ui.answers import JsonRoute
+from ui.media import IMMUTABLE
 
 FAULTY: Final = ("suspect", "fault", "unrecoverable")
 _FORM: Final = {
@@ -70,7 +79,7 @@ class NewOpinion(BaseModel):
 
 
 def create_router(store: Store) -> APIRouter:
-    """Two routes that show and one that writes. Handlers are plain functions: FastAPI runs them in its thread pool."""
+    """Three routes that show, one that writes. Handlers are plain functions: FastAPI runs them in its thread pool."""
     router = APIRouter(prefix="/api", tags=["review"], route_class=JsonRoute)
 
     @router.get("/watch")
@@ -85,7 +94,24 @@ def create_router(store: Store) -> APIRouter:
         if run_id not in opinions.runs_to_watch(store):  # exact ids only
             raise HTTPException(404, f"There is no run {run_id[:80]} with episodes that were left alone.")
         found = opinions.recordings(store, run_id)
-        return {"run": run_id, **_FORM, "items": [_item(store, it, _by(name)) for it in found]}
+        return {"run": run_id, **_FORM, "items": [_item(it, _by(name)) for it in found]}
+
+    @router.get("/episodes/{episode_id}/watch/{picture}")
+    def watch(episode_id: str, picture: Annotated[int, Path(ge=0, le=1_000_000)]) -> Response:
+        """One picture of a recording as JPEG: number 0 is of the beginning, number i + 1 was taken after step i.
+
+        204 where the recording is over. The picture after the last step is not shown: it tells how the episode ended.
+        """
+        found = store.episodes(id=episode_id)
+        if not found or not opinions.watchable(store, found[0]):
+            raise HTTPException(404, f"There is no recording {episode_id[:80]} that can be watched.")
+        if picture >= found[0].n_steps:
+            return Response(status_code=204, headers={"Cache-Control": "no-store"})
+        try:
+            data = _picture(store, found[0], picture)
+        except VideoError:  # its message may name a file of this machine
+            raise HTTPException(404, f"Picture {picture} of recording {episode_id[:80]} cannot be read.") from None
+        return Response(data, media_type="image/jpeg", headers={"Cache-Control": IMMUTABLE})
 
     @router.post("/episodes/{episode_id}/diagnoses", status_code=201)
     def diagnose(episode_id: str, body: NewOpinion) -> dict[str, Any]:
@@ -109,15 +135,23 @@ def _by(name: str) -> str | None:
         return None
 
 
-def _item(store: Store, watched: Watched, by: str | None) -> dict[str, Any]:
-    """One recording as its watcher sees it. `last`: the last step after which they can stop it."""
+def _picture(store: Store, episode: Episode, index: int) -> bytes:
+    with store.artifacts.open(episode.video or "") as file:
+        [frame] = read_frames(file, [index])
+    buffer = io.BytesIO()
+    Image.fromarray(frame).save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()
+
+
+def _item(watched: Watched, by: str | None) -> dict[str, Any]:
+    """One recording as its watcher sees it, with the size of its pictures."""
     episode = watched.episode
     task = views.task(episode.task_id) or {"title": episode.task_id, "goal": ""}
     return {
         "id": episode.id,
         "title": task["title"],
         "goal": task["goal"],
-        "last": episode.n_steps - 2,
-        "video": views.video(store, episode),
+        "width": episode.video_info.get("width"),
+        "height": episode.video_info.get("height"),
         "looked_at": by is not None and watched.latest(by) is not None,
     }

@@ -2,7 +2,7 @@
 
 An opinion is a row of the table `diagnosis` of the episode that was watched: trigger `review`, diagnoser
 `human:<name>`, body in the schema. It is added and never changed; who speaks again adds a row, and the latest counts.
-Nothing here tells a watcher the fault or how the episode ended.
+Nothing here tells a watcher the fault, how the episode ended or how long it is, which would tell that too.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def add_opinion(store: Store, episode: Episode, said: Mapping[str, Any], *, name
         told = "cannot be watched: it must be finished, without a supervisor, with a video of every step"
         raise InvalidReview("episode", episode.id, told)
     if opinion.step_now > episode.n_steps - 2:
-        raise InvalidReview("step_now", opinion.step_now, f"must be before the last step: 0 to {episode.n_steps - 2}")
+        raise InvalidReview("step_now", opinion.step_now, "must be a step of the recording, and before its last one")
     problems = validate_against(opinion, range(episode.n_steps), opinion.step_now)
     if problems:
         raise InvalidReview("diagnosis", "", "; ".join(problems))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -9,12 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from PIL import Image
 
-from arena.diagnosis.opinions import REVIEW, recordings
+from arena.diagnosis.human import REVIEW
+from arena.diagnosis.opinions import recordings
 from storage.models import Fault, Run, RunEpisode
 from storage.store import Store
+from storage.video import read_frames
 from ui.app import create_app
 
 ORIGIN = {"origin": "http://127.0.0.1"}
@@ -69,8 +74,7 @@ def test_a_watcher_is_told_neither_fault_nor_ending_nor_what_others_said(
     told = client.get(f"/api/watch/{RUN}", params={"name": "eve"})
     items = told.json()["items"]
     assert [item["id"] for item in items] == sorted([ids["first"], ids["disputed"]]), "what is not filmed is left out"
-    assert {key for item in items for key in item} == {"id", "title", "goal", "last", "video", "looked_at"}
-    assert {item["id"]: item["last"] for item in items} == {ids["first"]: 118, ids["disputed"]: 38}
+    assert {key for item in items for key in item} == {"id", "title", "goal", "width", "height", "looked_at"}
     shown = json.dumps(items)
     for secret in ("stuck", "clean", "C6", "fault", "score", "outcome", "won", "lost", "ada", "it stands still"):
         assert secret not in shown, secret
@@ -79,6 +83,38 @@ def test_a_watcher_is_told_neither_fault_nor_ending_nor_what_others_said(
     assert [item["id"] for item in mine if item["looked_at"]] == [ids["disputed"]]
     others = client.get(f"/api/watch/{RUN}x")
     assert others.status_code == 404 and "There is no run" in others.json()["detail"]
+
+
+def test_how_long_a_recording_is_is_told_where_it_ends_and_nowhere_before(
+    client: TestClient, watched: Store, ids: dict[str, str]
+) -> None:
+    """One that runs on to its horizon has failed. Nor is its video named, whose header tells the same."""
+    [disputed] = watched.episodes(id=ids["disputed"])
+    items = client.get(f"/api/watch/{RUN}").json()["items"]
+    alike = [{**item, "id": "", "title": "", "goal": ""} for item in items]
+    assert alike[0] == alike[1], "40 steps and 120"
+    assert disputed.n_steps == 40 and disputed.video and disputed.video not in json.dumps(items)
+    path = f"/api/episodes/{disputed.id}/watch"
+    with watched.artifacts.open(disputed.video) as file:
+        pictures = read_frames(file, range(40))
+    for index in (0, 1, 39):
+        answer = client.get(f"{path}/{index}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
+        shown = np.asarray(Image.open(io.BytesIO(answer.content))).astype(int)
+        assert shown.shape == pictures[index].shape and np.abs(shown - pictures[index]).mean() < 3
+    for index in (40, 41, 1_000_000):  # the last picture of all shows how the episode ended
+        answer = client.get(f"{path}/{index}")
+        assert (answer.status_code, answer.content, answer.headers["cache-control"]) == (204, b"", "no-store")
+    refused = client.post(f"/api/episodes/{disputed.id}/diagnoses", json={**FAULT, "step_now": 39})
+    assert refused.status_code == 422 and "38" not in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(("episode", "status"), [("nope", 404), ("gone", 404), ("long", 404), ("hostile", 404)])
+def test_only_recordings_of_every_step_are_shown(
+    client: TestClient, ids: dict[str, str], episode: str, status: int
+) -> None:
+    assert client.get(f"/api/episodes/{ids.get(episode, episode)}/watch/0").status_code == status
+    assert client.get(f"/api/episodes/{ids['first']}/watch/-1").status_code == 422
 
 
 def test_an_opinion_is_a_row_and_the_next_one_another(client: TestClient, watched: Store, ids: dict[str, str]) -> None:
@@ -104,7 +140,7 @@ def test_an_opinion_is_a_row_and_the_next_one_another(client: TestClient, watche
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"step_now": 39}, "step_now: must be before the last step: 0 to 38 (got 39)"),
+        ({"step_now": 39}, "step_now: must be a step of the recording, and before its last one (got 39)"),
         ({"step_now": "5"}, "step_now:"),
         ({"verdict": "certain"}, "verdict:"),
         ({"fault_type": "C9"}, "fault_type:"),
@@ -236,11 +272,17 @@ def test_it_plays_to_the_end_and_no_further_and_loading_again_takes_nothing_back
         page.select_option("select[aria-label='steps a second']", "20")
         page.click("h1")
         page.keyboard.press(" ")
-        page.wait_for_selector("text=The recording ends here.")
+        page.check("input[value=fault]")
+        page.wait_for_selector("text=The recording ends here, and it is too late to step in")
         page.wait_for_selector(".stage[data-frame='39']")
         page.reload()
         page.wait_for_selector(".stage[data-frame='39']")
         assert "after step 38" in page.locator(".now").inner_text()
+        assert not page.is_checked("input[value=fault]")
+        enabled = {value: page.is_enabled(f"input[value={value}]") for value in ("ok", "abstain", "fault", "suspect")}
+        assert enabled == {"ok": True, "abstain": True, "fault": False, "suspect": False}, (
+            "who has seen the ending would know what a live diagnoser cannot"
+        )
         page.fill("#reviewer", "ada")
         page.locator("#reviewer").blur()
         page.fill("#reviewer", "bob")

@@ -1,9 +1,9 @@
 // A person watches an episode that was left alone, stops it, and says what went wrong. Neither the fault nor the ending is
-// known here, and what lies ahead is not shown: the latest step that was seen is the present.
+// known here, nor how long the recording is, for one that runs on to its horizon has failed. What lies ahead is not
+// shown: the latest step that was seen is the present. Where the recording is over, it is too late to step in.
 
 import { h, isTyping, link, notice, show } from "./dom.js";
-import { get, post } from "./http.js";
-import { Player } from "./player.js";
+import { get, getPicture, post } from "./http.js";
 import { nameField } from "./reviewer.js";
 
 const VERDICTS = [
@@ -13,6 +13,39 @@ const VERDICTS = [
 const REPAIRS = [["retry", "try again from there"], ["regrasp", "open the hand, rise, try again"], ["reset", "begin the episode anew"], ["reprompt", "try again with another instruction"]];
 const CLASSES = { perception: "Perception", planning: "Planning", control: "Control", external: "From outside" };
 const SEEN = "arena-seen-";
+const TOO_LATE = new Set(["fault", "suspect", "unrecoverable"]);
+
+/** The pictures of a recording, one by one as they are asked for. */
+class Pictures {
+  constructor({ id, width, height }) {
+    const [across, down] = [width || 4, height || 3];
+    this.path = `episodes/${encodeURIComponent(id)}/watch`;
+    this.kept = new Map();
+    this.image = h("img", { alt: "what the camera saw", draggable: "false" });
+    this.element = h("div", { class: "stage", style: `aspect-ratio: ${across} / ${down}; max-width: calc(70vh * ${across / down})` }, this.image);
+  }
+
+  /** The address of a picture, in time; null where the recording is over. */
+  get(index) {
+    if (!this.kept.has(index)) {
+      const asked = getPicture(`${this.path}/${index}`);
+      this.kept.set(index, asked);
+      asked.catch(() => this.kept.delete(index)); // to be asked again
+    }
+    return this.kept.get(index);
+  }
+
+  async show(index, address) {
+    this.image.src = address;
+    await this.image.decode().catch(() => {}); // a newer one has come meanwhile
+    this.element.dataset.frame = index;
+  }
+
+  close() {
+    this.kept.forEach((asked) => asked.then((address) => address && URL.revokeObjectURL(address), () => {}));
+    this.kept.clear();
+  }
+}
 
 class Watch {
   constructor(main, data, runs, chosen) {
@@ -35,8 +68,10 @@ class Watch {
     this.place = place;
     this.item = this.data.items[place];
     this.touched = new Set();
-    this.player = new Player(this.item.video, () => {});
-    this.seen = Math.min(this.item.last, Number(localStorage.getItem(this.#mark())) || 0);
+    this.pictures?.close();
+    this.pictures = new Pictures(this.item);
+    this.#recall();
+    this.position = -1;
     history.replaceState(null, "", link("diagnose", { run: this.data.run, ep: this.item.id }));
     this.#build();
     this.go(this.seen);
@@ -63,17 +98,23 @@ class Watch {
   }
 
   #remember() {
-    localStorage.setItem(this.#mark(), this.seen);
+    localStorage.setItem(this.#mark(), this.over ? `${this.seen} over` : `${this.seen}`);
+  }
+
+  #recall() {
+    const [seen, over] = (localStorage.getItem(this.#mark()) ?? "").split(" ");
+    this.seen = Math.max(0, Math.trunc(Number(seen)) || 0);
+    this.over = over === "over";
   }
 
   #build() {
     const button = (label, name, action) => h("button", { type: "button", "aria-label": name, title: name, onclick: action }, label);
     this.slider = h("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": "step", oninput: () => this.go(Number(this.slider.value)) });
     this.playButton = button("▶", "play or pause (space)", () => this.toggle());
-    this.forward = button("⟩", "step forward (→)", () => this.go(this.position + 1));
+    this.forward = button("⟩", "step forward (→)", () => this.go(this.wanted + 1));
     this.where = h("output", { class: "where" });
     this.speed = h("select", { "aria-label": "steps a second" }, [2, 5, 10, 20].map((rate) => h("option", { value: rate, selected: rate === 10 }, `${rate}/s`)));
-    this.over = h("p", { class: "none" });
+    this.end = h("p", { class: "none", role: "status" });
     this.choice = h("select", { id: "recording", "aria-label": "recording", onchange: () => this.open(Number(this.choice.value)) });
     this.said = h("div", { class: "grow", role: "status", "aria-live": "polite" });
     this.#list();
@@ -81,9 +122,9 @@ class Watch {
       h("div", { class: "bar" }, h("h1", {}, "Diagnose"), this.runs.length > 1 ? this.#chooseRun() : null, h("label", {}, "Recording", this.choice), this.count, this.name.element),
       h("p", { class: "goal" }, h("b", {}, this.item.title), ": ", this.item.goal),
       h("div", { class: "replay" },
-        h("div", { class: "left" }, this.player.element,
-          h("div", { class: "transport" }, button("⟨", "step back (←)", () => this.go(this.position - 1)), this.playButton, this.forward, this.slider, this.where, this.speed),
-          this.over,
+        h("div", { class: "left" }, this.pictures.element,
+          h("div", { class: "transport" }, button("⟨", "step back (←)", () => this.go(this.wanted - 1)), this.playButton, this.forward, this.slider, this.where, this.speed),
+          this.end,
           h("p", { class: "legend" }, "The robot was left alone. Some recordings hold a fault, some a harmless one, some none. Watch as if it were happening: the latest step that you have seen is the present, and you can look back from there. As soon as you would step in, say so.")),
         h("div", { class: "right" }, this.#form())));
   }
@@ -136,6 +177,10 @@ class Watch {
 
   /** Show the fields that the verdict needs. */
   #fit() {
+    for (const field of this.verdicts.map((label) => label.querySelector("input"))) {
+      field.disabled = this.over && TOO_LATE.has(field.value);
+      if (field.disabled) field.checked = false;
+    }
     const { verdict } = this;
     this.fault.hidden = !["fault", "suspect", "unrecoverable"].includes(verdict);
     this.mend.hidden = verdict !== "fault";
@@ -191,20 +236,64 @@ class Watch {
 
   // -- watching
 
-  /** Show the moment after a step; one that was not seen yet becomes the present. */
+  /** Show the moment after a step. Those that were not seen yet come one after the other, and become the present. */
   go(step) {
-    this.position = Math.max(0, Math.min(this.item.last, step));
-    if (this.position > this.seen) {
-      this.seen = this.position;
+    this.wanted = Math.max(0, this.over ? Math.min(step, this.seen) : step);
+    if (this.moving !== this.pictures) this.#move();
+  }
+
+  /** Show picture after picture until the wanted one, which may change meanwhile, is there. */
+  async #move() {
+    const { pictures } = this;
+    this.moving = pictures;
+    try {
+      while (this.position !== this.wanted) {
+        const step = Math.min(this.wanted, this.seen + 1);
+        const address = await pictures.get(step + 1); // the picture after step i is number i + 1
+        if (this.pictures !== pictures) return; // another recording was opened
+        if (address === null) this.#end(step);
+        else await this.#shown(step, address);
+      }
+      this.#tell();
+    } catch (error) {
+      this.#pause();
+      this.wanted = this.position;
+      show(this.end, notice("The picture could not be loaded", error.message, "bad"));
+    } finally {
+      if (this.moving === pictures) this.moving = null;
+    }
+  }
+
+  async #shown(step, address) {
+    const { pictures } = this;
+    await pictures.show(step + 1, address);
+    if (this.pictures !== pictures) return;
+    this.position = step;
+    if (step > this.seen) {
+      this.seen = step;
       this.#remember();
     }
-    this.player.seek(this.position + 1); // the picture after step i is number i + 1
+    this.#tell();
+    if (!this.over) pictures.get(step + 2).catch(() => {}); // where it fails it is asked for again, and told
+  }
+
+  /** There is no picture after a step: the recording is over, or what was noted of it was wrong. */
+  #end(step) {
+    if (step > this.seen) this.over = true;
+    else this.seen = 0;
+    this.#remember();
+    this.wanted = this.seen;
+    if (this.over) this.#pause();
+  }
+
+  #tell() {
     this.slider.max = this.seen;
     this.slider.value = this.position;
-    this.forward.disabled = this.position === this.item.last;
+    this.forward.disabled = this.over && this.position === this.seen;
     show(this.where, "after ", h("b", {}, `step ${this.position}`), this.position < this.seen ? h("small", {}, ` of ${this.seen} seen`) : h("small", {}, " the present"));
-    show(this.over, this.position === this.item.last ? "The recording ends here." : "");
+    show(this.end, this.over ? "The recording ends here, and it is too late to step in. You can still say that you would not have." : "");
     this.main.dataset.step = this.position;
+    this.#fit();
     this.#defaults();
   }
 
@@ -221,8 +310,8 @@ class Watch {
     }
     this.playButton.textContent = "▮▮";
     const tick = () => {
-      if (!this.player.busy) this.go(this.position + 1);
-      if (this.position === this.item.last) this.#pause();
+      if (this.position === this.wanted) this.go(this.position + 1);
+      if (this.over && this.position === this.seen) this.#pause();
       else this.timer = setTimeout(tick, 1000 / Number(this.speed.value));
     };
     this.timer = setTimeout(tick, 0);
@@ -231,7 +320,7 @@ class Watch {
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
     const pressable = event.target.closest?.("button, a, input, label");
-    const actions = { ArrowLeft: () => this.go(this.position - 1), ArrowRight: () => this.go(this.position + 1), " ": pressable ? null : () => this.toggle() };
+    const actions = { ArrowLeft: () => this.go(this.wanted - 1), ArrowRight: () => this.go(this.wanted + 1), " ": pressable ? null : () => this.toggle() };
     const action = Object.hasOwn(actions, event.key) ? actions[event.key] : null;
     if (!action) return;
     event.preventDefault();

@@ -24,6 +24,20 @@ export async function get(path, params = {}, signal = undefined) {
   throw new Problem(answer.status, typeof detail === "string" ? detail : `The server answered ${answer.status}.`);
 }
 
+/** GET the picture `/api/<path>` as an address for an image, to be revoked; null where there is none any more (204). */
+export async function getPicture(path) {
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}`);
+    if (answer.status === 200) return URL.createObjectURL(await answer.blob());
+  } catch {
+    throw new Problem(0, "The server does not answer. Is `arena view` still running?");
+  }
+  if (answer.status === 204) return null;
+  const detail = (await answer.json().catch(() => null))?.detail;
+  throw new Problem(answer.status, typeof detail === "string" ? detail : `The server answered ${answer.status}.`);
+}
+
 /** POST JSON to `/api/<path>`; throws a `Problem` that says what to do. */
 export async function post(path, body = {}) {
   let answer;
