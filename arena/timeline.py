@@ -56,8 +56,6 @@ class Left(NamedTuple):
     """The moment after that."""
     snapshots: dict[int, Kept]
     """What could be gone back to then."""
-    went_to: int
-    """World step that was gone back to from there."""
 
 
 @dataclass(slots=True)
@@ -94,7 +92,7 @@ class Timeline:
         """Make step `to` the next one on a new branch; returns the state to restore."""
         kept = self.snapshots[to]
         now = Kept(self.sim_step, env.snapshot(), env.state_hash())
-        self.left = Left(self.index, now, dict(self.snapshots), kept.sim_step)
+        self.left = Left(self.index, now, dict(self.snapshots))
         self._charge(self.sim_step - kept.sim_step)
         self.sim_step = kept.sim_step
         self._forget_after(to)
@@ -110,7 +108,8 @@ class Timeline:
         if self.left is None:
             raise RuntimeError("there is no rollback to be undone")
         left, self.left = self.left, None
-        self._charge(self.sim_step - left.went_to)
+        # What was played since counts for nothing now, and what going back had charged is part of the world again.
+        self._charge(self.sim_step - left.kept.sim_step)
         self.sim_step, self.snapshots = left.kept.sim_step, dict(left.snapshots)
         self.branch += 1
         return left

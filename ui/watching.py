@@ -52,7 +52,7 @@ class NewOpinion(BaseModel):
     """The last step that they saw."""
     verdict: Verdict
     name: Name
-    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.9
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)] = 0.9
     fault_type: FaultType = "N0"
     onset_step: StepIndex | None = None
     rollback_step: StepIndex | None = None

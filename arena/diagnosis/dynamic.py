@@ -249,12 +249,17 @@ def run_dynamic(
     every = first
     if RANDOM in wanted:
         played = rows_of(store, run_id)
-        every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
+        if missing := len(scenes) - sum(row.condition == "rules" for row in played):
+            if tell is not None:
+                lacking = f"{missing} of {len(scenes)} episodes are missing"
+                tell(f"{RANDOM} is not played: its rate is that of `rules`, of which {lacking}")
+        else:
+            every = configs(wanted, random=(rule_rate(played), _usual_steps(played)), **told)  # type: ignore[arg-type]
     if every == first and not own:
         return run_id
     planned = experiment(name, scenes, every, agent, own=own, **asked)
     if tell is not None:
-        reasons = {"what people said of the recordings": bool(own), "how often `rules` intervened": RANDOM in wanted}
+        reasons = {"what people said of the recordings": bool(own), "how often `rules` intervened": every is not first}
         # A run without its random trigger is a beginning, and no result of the same call.
         results = [one for one in earlier if RANDOM not in wanted or one.id != run_id]
         _tell_new(planned, results, " or ".join(what for what, counts in reasons.items() if counts), tell)

@@ -31,7 +31,7 @@ _WINDOW_STEPS = 12
 _PUSHING, _TURNING = 0.8, 0.65
 """Commands larger than these (1 is 5 cm a step, or 0.5 rad) ask for all the motion that there is. A hand that is kept
 from where it goes is told to go at full speed; one that cannot turn, to turn so."""
-_STEADY = 0.2
+_STEADY = 0.35
 """Commands that vary by less (standard deviation) are the same again and again."""
 _FAST_M_S = 0.35
 """A hand that is late is slow, as a rule."""
@@ -71,7 +71,7 @@ class RulesDiagnoser:
     """
 
     name: ClassVar[str] = "rules"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     """Raise it with any change of a rule."""
     wants_pictures: ClassVar[bool] = False
 

@@ -69,7 +69,7 @@ class DiagnosingSupervisor:
         horizon: what the engine counts against the horizon, for the fingerprint.
     """
 
-    version = 3
+    version = 4
     """Raise it with any change of what is decided here, or of what a player meets while it is watched."""
 
     def __init__(

@@ -88,6 +88,21 @@ def test_the_same_call_goes_on_in_its_run_and_says_so_where_it_cannot(
         run_dynamic(store, place, SCENES, NAMES, **asked)
 
 
+def test_the_random_trigger_waits_until_rules_has_been_measured_everywhere(
+    played: tuple[Store, str, Table], calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A rate from the episodes that a dead server left over would be another run's when it is back."""
+    store, run_id, _ = played
+    lines: list[str] = []
+    rows = dynamic.rows_of(store, run_id)
+    lacking = [row for row in rows if row.condition != "rules"] + [row for row in rows if row.condition == "rules"][1:]
+    monkeypatch.setattr(dynamic, "rows_of", lambda store, run_id: lacking)
+    place = Location.of(str(tmp_path / "unused.db"))
+    first = run_dynamic(store, place, SCENES, NAMES, calibration=str(calibration), workers=0, tell=lines.append)
+    assert lines == ["random-trigger is not played: its rate is that of `rules`, of which 1 of 4 episodes are missing"]
+    assert {row.condition for row in dynamic_table(store, first).lines} == {"none", *NAMES} - {"random-trigger"}
+
+
 def test_instruments_mark_floor_and_ceiling(played: tuple[Store, str, Table]):
     _, _, table = played
     assert table.line("oracle-everything").net == 2

@@ -19,6 +19,7 @@ from arena.play import Play
 from arena.recorder import Recorder
 from arena.repairs import told
 from arena.supervision import REPAIR, UNDO, Directive, Moment
+from arena.timeline import Timeline
 from arena.verification import verify
 from environments.robots import repairs
 from environments.task import Task
@@ -188,6 +189,18 @@ def test_what_made_things_worse_is_taken_back_exactly(store: Store, tmp_path: Pa
     cut(store, episode, 53)
     assert told_rows(store.steps(player.play().id)) == before
     assert player.supervisor.seen.count("undone") == 1 and back.kind == "sim"
+
+
+def test_a_rollback_that_is_taken_back_costs_what_was_played_in_between(env: Any):
+    env.reset(seed=2)
+    time = Timeline()
+    time.keep(env)
+    time.index = time.sim_step = 40
+    time.go_back(env, 0)
+    assert (time.charged, time.added) == (40, 40), "the 40 steps that were gone back over"
+    time.index, time.sim_step = 50, 10
+    time.undo()
+    assert (time.sim_step, time.charged, time.added) == (40, 50, 10), "they count again; the 10 since were for nothing"
 
 
 def test_giving_up_ends_the_episode(store: Store, tmp_path: Path, env: Any):
