@@ -427,9 +427,9 @@ def test_a_little_outside_the_range_is_clipped_and_noted(world: ArmWorld) -> Non
 
 def test_nothing_is_connected_before_the_first_decision() -> None:
     """A player is made, and told of an episode, without a server."""
-    before = threading.active_count()
+    before = set(threading.enumerate())  # among them may be some of earlier tests that are just ending
     agent = player("ws://127.0.0.1:9", "openpi")
     agent.reset(brief(ArmWorld(TASK, ActionSpace.NATIVE)))
     agent.close()
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     assert wire.MAX_BYTES == 33_554_432
