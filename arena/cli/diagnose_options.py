@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +24,7 @@ from arena.experiment import Experiment, load, nearest
 from arena.faults.plan import Player
 from arena.supervision import RollbackKind
 from environments.errors import UnknownTask
-from environments.robots.faults import KINDS
+from environments.robots.faults import KINDS, KindName
 from environments.task import IRREVERSIBLE, ActionSpace
 
 MAX_SEEDS = 10_000
@@ -76,7 +77,7 @@ def dynamic_asked(
     Args:
         what: task ids or globs.
         seeds: of each task.
-        faults: kinds with commas, or `all` or `none`.
+        faults: kinds as `kinds_of` takes them, or `none`.
         severities: with commas.
         repeat: whether faults come back.
         conditions: names with commas.
@@ -90,8 +91,10 @@ def dynamic_asked(
     """
     problems: list[Problem] = []
     tasks = tasks_of(what, problems, played_by="arena diagnose physical FILE")
-    kinds, levels = _kinds_of(faults, problems), _severities_of(severities, problems)
-    named = [kind if kind is None else {"kind": kind, "repeat": repeat} for kind in kinds]
+    clean = listed(faults) == ["none"]
+    kinds = [] if clean else kinds_of(faults, problems, "--faults", alone=("all", "none"))
+    levels = _severities_of(severities, problems)
+    named = [None] if clean else [{"kind": kind, "repeat": repeat} for kind in kinds]
     options = model_of(model, problems)
     names = _names_of(conditions, model, problems)
     labels = {scene.label for scene in scenarios([""], [0], named or [None], levels)}
@@ -206,19 +209,29 @@ def _about_file(pattern: str) -> str | None:
     return "there is no such file" if path.suffix in (".yaml", ".yml") else None
 
 
-def _kinds_of(text: str, problems: list[Problem]) -> list[str | None]:
-    """Kinds of faults; one None for clean episodes alone."""
+def kinds_of(text: str, problems: list[Problem], option: str, *, alone: Sequence[str] = ("all",)) -> list[KindName]:
+    """Kinds of faults in the order named, each once.
+
+    Args:
+        text: names (`stuck`), types (`C5`) or globs over both (`P*`, `gripper-*`), with commas; or `all`.
+        problems: each part that names no kind is added.
+        option: that the text is of.
+        alone: words that stand for themselves, for the hint.
+    """
     named = listed(text)
-    if named in (["all"], ["none"]):
-        return list(KINDS) if named == ["all"] else [None]
+    if named == ["all"]:
+        return list(KINDS)
+    words = " or ".join(f"`{word}`" for word in alone)
     if not named:
-        problems.append(Problem("--faults", text, "name kinds with commas, or `all` or `none`"))
-    known: list[str] = list(KINDS)
-    for kind in named:
-        if kind not in known:
-            hint = nearest(kind, known) or f"; there are {', '.join(known)}, or `all` or `none` alone"
-            problems.append(Problem("--faults", kind, f"unknown kind{hint}"))
-    return [kind for kind in named if kind in known]
+        problems.append(Problem(option, text, f"name kinds with commas, or {words}"))
+    found: list[KindName] = []
+    for item in named:
+        hits = [kind for kind, about in KINDS.items() if fnmatchcase(kind, item) or fnmatchcase(about.fault_type, item)]
+        if not hits:
+            hint = nearest(item, KINDS) or f"; there are {', '.join(KINDS)}, types and globs (C5, P*), or {words} alone"
+            problems.append(Problem(option, item, f"unknown kind{hint}"))
+        found += hits
+    return list(dict.fromkeys(found))
 
 
 def _severities_of(text: str, problems: list[Problem]) -> list[int]:

@@ -24,6 +24,7 @@ from arena.cli.common import (
     print_json,
 )
 from arena.cli.diagnose import tracks
+from arena.cli.diagnose_options import kinds_of, refuse
 from arena.cli.endpoints import player_of
 from arena.cli.static_tables import tell
 from arena.diagnosis.conformal import Calibration
@@ -64,7 +65,7 @@ def build(
         str | None,
         typer.Option(help="Agents separated by ';', options behind a colon.  [default: scripted-policy; noisy-expert"),
     ] = None,
-    kinds: Annotated[str | None, typer.Option(help="Kinds or types, such as 'stuck,C5,P*'.  [default: all]")] = None,
+    kinds: Annotated[str, typer.Option(help="Kinds, types or globs, such as 'stuck,C5,P*'; or `all`.")] = "all",
     severities: Annotated[str, typer.Option(help="0 is the benign twin.")] = "0,1,2,3",
     per_cell: Annotated[int, typer.Option(help="Episodes of each kind at each severity.")] = 7,
     clean: Annotated[
@@ -97,12 +98,15 @@ def build(
         os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
         if "libero/" not in tasks:
             tasks = f"{tasks},libero/*"
+    problems: list[Problem] = []
+    injected = kinds_of(kinds, problems, "--kinds")
+    refuse(problems)
     config = checked(
         BuildConfig,
         {
             "tasks": [task.id for glob in listed(tasks) for task in environments.match(glob)],
             "players": DEFAULT_PLAYERS if policies is None else _players(policies),
-            "kinds": _kinds(kinds),
+            "kinds": injected,
             "severities": _numbers("--severities", severities),
             "per_cell": per_cell, "clean": clean, "tries": tries, "seeds": seeds, "seed": seed, "every": every,
             "pictures": "clips" if pictures else "none",
@@ -240,23 +244,6 @@ def _folder(name: str, home: Path | None) -> Path:
 
 def _players(text: str) -> tuple[Player, ...]:
     return tuple(player_of(part, "--policies") for part in text.split(";"))
-
-
-def _kinds(text: str | None) -> tuple[str, ...]:
-    """Kinds by name or letter; an asterisk ends a beginning."""
-    if text is None:
-        return tuple(KINDS)
-    found: list[str] = []
-    for item in listed(text):
-        start = item.removesuffix("*")
-        hits = [
-            kind for kind, about in KINDS.items()
-            if item in (kind, about.fault_type) or (start != item and about.fault_type.startswith(start))
-        ]  # fmt: skip
-        if not hits:
-            raise InvalidExperiment("arguments", [Problem("--kinds", item, f"there are {', '.join(KINDS)}")])
-        found += hits
-    return tuple(found)
 
 
 def _numbers(option: str, text: str) -> tuple[int, ...]:

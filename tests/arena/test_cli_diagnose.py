@@ -38,6 +38,7 @@ TASKS: dict[str, list[str]] = {
     "--severities ,": ["--severities: expected some of 0, 1, 2, 3"],
     "--faults stuk": ["--faults: unknown kind; did you mean 'stuck'? (got 'stuk')"],
     "--faults gravity,none": ["there are wrong-object, pose-bias", "(got 'gravity')", "(got 'none')"],
+    "--faults C5,stuck,Z9": ["arguments: 1 problem\n", "--faults: unknown kind; there are", "(got 'Z9')"],
     "--faults ''": ["--faults: name kinds with commas, or `all` or `none`"],
     "--conditions ruls": ["--conditions: there is no such condition; did you mean 'rules'? (got 'ruls')"],
     "--conditions oracle": ["did you mean 'oracle-detection'?"],

@@ -1,0 +1,39 @@
+"""`arena faults` says all that is wrong with its options at once, and before anything is played."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from arena.cli.app import app
+from arena.cli.diagnose_options import kinds_of
+from arena.errors import InvalidExperiment, Problem
+from environments.robots.faults import KINDS
+
+BUILD: dict[str, list[str]] = {
+    "--kinds stuk": ["--kinds: unknown kind; did you mean 'stuck'? (got 'stuk')"],
+    "--kinds Z9,Q*": ["--kinds: unknown kind; there are wrong-object", "(got 'Z9')", "(got 'Q*')"],
+    "--kinds ''": ["--kinds: name kinds with commas, or `all`"],
+}
+"""Behind `arena faults build set`, and what is told of it."""
+
+
+@pytest.mark.parametrize(("words", "told"), BUILD.items())
+def test_what_is_wrong_with_a_build_is_told_at_once(words: str, told: list[str], tmp_path: Path) -> None:
+    home = tmp_path / "faults"
+    result = CliRunner().invoke(app, ["faults", "build", "set", "--home", str(home), *shlex.split(words)])
+    assert isinstance(result.exception, InvalidExperiment), result.output + repr(result.exception)
+    assert [phrase for phrase in told if phrase not in str(result.exception)] == [], str(result.exception)
+    assert not home.exists()
+
+
+def test_kinds_are_named_by_name_type_or_glob_each_once() -> None:
+    problems: list[Problem] = []
+    assert kinds_of("stuck, C5,C6", problems, "--kinds") == ["stuck", "gripper-opens-mid-carry"]
+    assert kinds_of("P*", problems, "--kinds") == [kind for kind, about in KINDS.items() if about.fault_type[0] == "P"]
+    assert kinds_of("gripper-*", problems, "--kinds") == ["gripper-timing", "gripper-opens-mid-carry"]
+    assert kinds_of("all", problems, "--kinds") == kinds_of("*", problems, "--kinds") == list(KINDS)
+    assert problems == []
