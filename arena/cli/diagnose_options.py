@@ -93,7 +93,7 @@ def dynamic_asked(
     tasks = tasks_of(what, problems, played_by="arena diagnose physical FILE")
     clean = listed(faults) == ["none"]
     kinds = [] if clean else kinds_of(faults, problems, "--faults", alone=("all", "none"))
-    levels = _severities_of(severities, problems)
+    levels = severities_of(severities, problems)
     named = [None] if clean else [{"kind": kind, "repeat": repeat} for kind in kinds]
     options = model_of(model, problems)
     names = _names_of(conditions, model, problems)
@@ -177,12 +177,15 @@ def conditions_played(text: str, played: Collection[str]) -> list[str]:
     return names
 
 
-def tasks_of(patterns: Sequence[str], problems: list[Problem], *, played_by: str | None = None) -> list[str]:
+def tasks_of(
+    patterns: Sequence[str], problems: list[Problem], option: str = "TASKS", *, played_by: str | None = None
+) -> list[str]:
     """The tasks of the patterns that a robot policy can play natively.
 
     Args:
         patterns: ids or globs.
         problems: each pattern without such a task is added.
+        option: that the patterns are of.
         played_by: command that plays real robots, if it is not this one.
     """
     found: list[str] = []
@@ -190,13 +193,13 @@ def tasks_of(patterns: Sequence[str], problems: list[Problem], *, played_by: str
         try:
             matched = environments.match(pattern)
         except UnknownTask as error:
-            problems.append(Problem("TASKS", pattern, _about_file(pattern) or str(error)))
+            problems.append(Problem(option, pattern, _about_file(pattern) or str(error)))
             continue
         arms = [task for task in matched if "robot" in task.tags and ActionSpace.NATIVE in task.spaces]
         fit = [task.id for task in arms if played_by is None or IRREVERSIBLE not in task.tags]
         if not fit:
             told = f"is a real robot, for `{played_by}`" if arms else "no robot task is called so (`arena tasks`)"
-            problems.append(Problem("TASKS", pattern, told))
+            problems.append(Problem(option, pattern, told))
         found += fit
     return list(dict.fromkeys(found))
 
@@ -234,7 +237,8 @@ def kinds_of(text: str, problems: list[Problem], option: str, *, alone: Sequence
     return list(dict.fromkeys(found))
 
 
-def _severities_of(text: str, problems: list[Problem]) -> list[int]:
+def severities_of(text: str, problems: list[Problem]) -> list[int]:
+    """The severities of `--severities`; each that is none is added to the problems."""
     named = listed(text)
     told = f"expected some of {', '.join(_LEVELS)} (0 is benign), with commas"
     problems += [Problem("--severities", level, told) for level in named or [text] if level not in _LEVELS]

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
-import environments
 from agents.gateway import ModelGateway
 from arena.cli.common import (
     AsJson,
@@ -24,8 +23,8 @@ from arena.cli.common import (
     print_json,
 )
 from arena.cli.diagnose import tracks
-from arena.cli.diagnose_options import kinds_of, refuse
-from arena.cli.endpoints import player_of
+from arena.cli.diagnose_options import kinds_of, refuse, severities_of, tasks_of
+from arena.cli.endpoints import agent_of, player_of
 from arena.cli.static_tables import tell
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
@@ -92,22 +91,9 @@ def build(
 
     The same options give the same bytes, with any number of workers. Interrupted, the same command goes on.
     """
-    if libero is not None:
-        if not libero.is_dir():
-            raise InvalidExperiment("arguments", [Problem("--libero", str(libero), "is no folder")])
-        os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
-        if "libero/" not in tasks:
-            tasks = f"{tasks},libero/*"
-    problems: list[Problem] = []
-    injected = kinds_of(kinds, problems, "--kinds")
-    refuse(problems)
-    config = checked(
-        BuildConfig,
+    config = _config(
+        tasks, policies, kinds, severities, libero,
         {
-            "tasks": [task.id for glob in listed(tasks) for task in environments.match(glob)],
-            "players": DEFAULT_PLAYERS if policies is None else _players(policies),
-            "kinds": injected,
-            "severities": _numbers("--severities", severities),
             "per_cell": per_cell, "clean": clean, "tries": tries, "seeds": seeds, "seed": seed, "every": every,
             "pictures": "clips" if pictures else "none",
         },
@@ -242,15 +228,49 @@ def _folder(name: str, home: Path | None) -> Path:
     return place.absolute() / checked_name(name)
 
 
-def _players(text: str) -> tuple[Player, ...]:
-    return tuple(player_of(part, "--policies") for part in text.split(";"))
+def _config(
+    tasks: str, policies: str | None, kinds: str, severities: str, libero: Path | None, others: dict[str, Any]
+) -> BuildConfig:
+    """What a build is to hold; LIBERO's assets are made known to this process and its workers.
 
-
-def _numbers(option: str, text: str) -> tuple[int, ...]:
+    Raises:
+        InvalidExperiment: with everything that is wrong.
+    """
+    problems: list[Problem] = []
+    if libero is not None and not libero.is_dir():
+        problems.append(Problem("--libero", str(libero), "is no folder"))
+    elif libero is not None:
+        os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
+        if "libero/" not in tasks:
+            tasks = f"{tasks},libero/*"
+    asked = {
+        "tasks": tasks_of(listed(tasks), problems, "--tasks"),
+        "players": DEFAULT_PLAYERS if policies is None else _players(policies, problems),
+        "kinds": kinds_of(kinds, problems, "--kinds"),
+        "severities": severities_of(severities, problems),
+    }
     try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidExperiment("arguments", [Problem(option, text, "expected numbers separated by commas")]) from None
+        config = checked(BuildConfig, asked | others)
+    except InvalidExperiment as error:
+        told = {problem.path for problem in problems}  # an option of which nothing is left is not told twice
+        problems += [problem for problem in error.problems if problem.path not in told]
+        raise InvalidExperiment(error.source, problems) from None
+    refuse(problems)
+    return config
+
+
+def _players(text: str, problems: list[Problem]) -> list[Player]:
+    """The policies of `--policies`; what is wrong with each is added to the problems."""
+    found = []
+    for part in text.split(";"):
+        try:
+            player = player_of(part, "--policies")
+        except InvalidExperiment as error:
+            problems += error.problems
+            continue
+        agent_of(player, problems, "--policies")
+        found.append(player)
+    return found
 
 
 def _calibrations(dataset: Dataset, paths: list[Path]) -> dict[str, Calibration]:

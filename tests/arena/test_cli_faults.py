@@ -17,7 +17,19 @@ BUILD: dict[str, list[str]] = {
     "--kinds stuk": ["--kinds: unknown kind; did you mean 'stuck'? (got 'stuk')"],
     "--kinds Z9,Q*": ["--kinds: unknown kind; there are wrong-object", "(got 'Z9')", "(got 'Q*')"],
     "--kinds ''": ["--kinds: name kinds with commas, or `all`"],
-}
+    "--severities 7,x": ["2 problems", "--severities: expected some of 0, 1, 2, 3", "(got '7')", "(got 'x')"],
+    "--policies 'scripted-polcy;policy:openpi'": [
+        "2 problems", "--policies: no agent 'scripted-polcy'; did you mean 'scripted-policy'?",
+        "--policies: options are KEY=VALUE behind a colon (got 'policy:openpi')",
+    ],
+    "--tasks games/maze-v1": ["1 problem\n", "--tasks: no robot task is called so"],
+    "--tasks ,": ["1 problem\n", "--tasks: at least one is needed"],
+    "--libero nowhere": ["1 problem\n", "--libero: is no folder (got 'nowhere')"],
+    "--tasks nope --kinds stuk,Z9 --severities 7,x --policies bad --every 3 --libero nowhere": [
+        "arguments: 8 problems", "no task matches 'nope'", "'stuk'", "'Z9'", "'7'", "'x'", "no agent 'bad'", "--every",
+        "nowhere",
+    ],
+}  # fmt: skip
 """Behind `arena faults build set`, and what is told of it."""
 
 
