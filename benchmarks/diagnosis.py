@@ -110,7 +110,8 @@ def show(table: Table, title: str) -> None:
         shares = [share(value) for value in (it.false_alarm_rate, it.false_alarm_rate_benign, it.touched)]
         cells = [
             it.condition, share(it.success), it.rescued, it.broken, f"{it.net:+d}",
-            f"{it.net_low:+.0f} to {it.net_high:+.0f}", f"{it.p:.1g}", *shares, share(it.broken_clean),
+            "-" if it.net_low is None else f"{it.net_low:+.0f} to {it.net_high:+.0f}",
+            f"{it.p:.1g}", *shares, share(it.broken_clean),
             f"{it.interventions:.2f}", f"{it.added_steps:.0f}", f"{it.seconds:.2f}",
         ]  # fmt: skip
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
@@ -143,7 +144,7 @@ def promises(table: Table | None, curve: Table | None, forks: counterfactual.Tal
     if table is not None:
         rules, chance, oracle = (table.line(name) for name in ("rules", "random-trigger", "oracle-everything"))
         kept |= {
-            "rules: net rescued > 0, and its interval excludes 0": rules.net_low > 0,
+            "rules: net rescued > 0, and its interval excludes 0": (rules.net_low or 0) > 0,
             "rules: broken <= 2 % of the clean episodes": (rules.broken_clean or 0) <= 0.02,
             "rules: false alarms in <= 5 % of the clean episodes": (rules.false_alarm_rate or 0) <= 0.05,
             "rules beats the random trigger at an equal rate": rules.net > chance.net,
@@ -152,7 +153,7 @@ def promises(table: Table | None, curve: Table | None, forks: counterfactual.Tal
     if curve is not None:
         planted = [line for line in curve.lines if line.condition.startswith("planted")]
         kept["some planted judge is worse than nothing: its interval lies below 0"] = any(
-            line.net_high < 0 for line in planted
+            (line.net_high or 0) < 0 for line in planted
         )
     if forks is not None:
         kept["counterfactual replays equal the record until the fork"] = forks.exact == forks.forks

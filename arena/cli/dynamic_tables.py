@@ -26,7 +26,8 @@ def _tell_outcomes(table: Table) -> None:
         whole=("condition", "net [95 %]", "p"),
     )  # fmt: skip
     for line in table.lines:
-        net = f"{line.net:+d} [{line.net_low:.0f}, {line.net_high:.0f}]"
+        known = None not in (line.net_low, line.net_high)
+        net = f"{line.net:+d} [{line.net_low:.0f}, {line.net_high:.0f}]" if known else f"{line.net:+d} (one seed)"
         claimed = [line.false_alarm_rate, line.false_alarm_rate_benign, line.broken_clean]
         cells = [line.condition, _share(line.success), str(line.rescued), str(line.broken), net, _rare(line.p)]
         shown.add_row(*map(plain, [*cells, *map(_share, claimed)]))

@@ -233,9 +233,9 @@ class Line(Noticed):
     broken: int
     """Succeeded alone, failed under it."""
     net: int
-    net_low: float
-    net_high: float
-    """95 % interval of `net`, by a bootstrap over (task, seed)."""
+    net_low: float | None
+    net_high: float | None
+    """95 % interval of `net`, by a bootstrap over (task, seed); None where there is one alone."""
     p: float
     """Exact McNemar test."""
     false_alarm_rate: float | None
@@ -360,7 +360,7 @@ def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Li
     after = [row.success for row in rows]
     test = mcnemar(before, after)
     changes = [int(now) - int(then) for then, now in zip(before, after, strict=True)]
-    low, high = bootstrap_sum(changes, [f"{row.task}:{row.seed}" for row in rows])
+    interval = bootstrap_sum(changes, [f"{row.task}:{row.seed}" for row in rows])
     clean = [row for row in rows if row.onset is None]
     benign = [row for row in rows if row.severity == 0]
     fine = [row for row in rows if alone[row.scene].success]
@@ -375,8 +375,8 @@ def line_of(condition: str, rows: Sequence[Row], alone: Mapping[str, Row]) -> Li
         rescued=test.gained,
         broken=test.lost,
         net=test.gained - test.lost,
-        net_low=low,
-        net_high=high,
+        net_low=interval and interval[0],
+        net_high=interval and interval[1],
         p=test.p,
         false_alarm_rate=_share(clean, lambda row: bool(row.supervised.claims())),
         false_alarm_rate_benign=_share(benign, lambda row: bool(row.supervised.claims())),
@@ -434,11 +434,11 @@ def _noticed(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def bootstrap_sum(values: Sequence[float], clusters: Sequence[str], level: float = 0.95) -> tuple[float, float]:
+def bootstrap_sum(values: Sequence[float], clusters: Sequence[str], level: float = 0.95) -> tuple[float, float] | None:
     """Percentile interval of a sum, resampling clusters with replacement (Efron & Tibshirani 1993, chapter 13).
 
     Scenarios of one task and seed share a scene, so that they are drawn together. The same values give the same
-    interval.
+    interval. With fewer than two clusters there is none: nothing tells how another one would turn out.
 
     Args:
         values: one a scenario.
@@ -449,8 +449,8 @@ def bootstrap_sum(values: Sequence[float], clusters: Sequence[str], level: float
     for value, cluster in zip(values, clusters, strict=True):
         sums[cluster] += value
     totals = np.array([sums[cluster] for cluster in sorted(sums)])
-    if not len(totals):
-        return 0.0, 0.0
+    if len(totals) < 2:
+        return None
     picks = np.random.default_rng(_SEED).integers(len(totals), size=(RESAMPLES, len(totals)))
     low, high = np.quantile(totals[picks].sum(axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

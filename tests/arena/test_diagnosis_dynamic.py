@@ -186,9 +186,9 @@ def test_a_player_with_chance_of_its_own_is_the_same_whoever_watches(tmp_path: P
 
 
 def test_the_bootstrap_draws_scenes_of_one_seed_together():
-    low, high = bootstrap_sum([1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "c"])
+    low, high = bootstrap_sum([1, 1, 1, 1, 0, 0], ["a", "a", "b", "b", "c", "c"]) or (0, 0)
     assert 0 <= low < 4 < high <= 6
-    assert bootstrap_sum([1, 1], ["a", "a"]) == (2.0, 2.0) and bootstrap_sum([], []) == (0.0, 0.0)
+    assert bootstrap_sum([1, 1], ["a", "a"]) is None and bootstrap_sum([], []) is None, "one seed tells of no other"
 
 
 def test_scenarios_are_a_product_with_the_clean_episode():
@@ -227,7 +227,7 @@ def test_the_tables_fit_into_eighty_columns(
     dynamic_tables.tell(table)
     shown = capsys.readouterr().out.splitlines()
     assert max(map(len, shown)) <= 80
-    [rules] = [line for line in shown if line.startswith("rules") and "[" in line]
+    [rules] = [line for line in shown if line.startswith("rules") and "one seed" in line]
     assert rules.split()[:4] == ["rules", "100%", "2", "0"], "no cell is broken over two lines"
     at = next(i for i, line in enumerate(shown) if line.split()[:3] == ["condition", "touched", "detected"])
     noticed = {line.split()[0]: line.split() for line in shown[at + 2 : at + 7]}

@@ -125,7 +125,7 @@ function supervised(board) {
   const cell = (label, ...children) => h("td", { data: { label } }, ...children);
   const line = (row) => {
     const alone = row.condition === "none";
-    const net = { estimate: row.net, low: row.net_low, high: row.net_high, n: row.episodes };
+    const net = { estimate: row.net, low: row.net_low, high: row.net_high, n: row.episodes, why: "one seed" };
     return h("tr", {},
       h("th", { scope: "row", data: { label: "Condition" } }, alone ? "none: left alone" : row.condition,
         row.instrument ? instrument("no contestant: it goes by chance, or by the truth") : null),
