@@ -199,9 +199,11 @@ def evaluation(
 
     Answers are remembered beside the dataset: after an interruption only the missing ones are asked for.
     """
+    if diagnoser == "vlm" and model is None:
+        refuse([Problem("--model", "", "--diagnoser vlm needs --model NAME")])
+    if diagnoser != "vlm" and model is not None:
+        refuse([Problem("--model", model, "belongs to --diagnoser vlm")])
     dataset = Dataset.open(_folder(name, home))
-    if (diagnoser == "vlm") != (model is not None):
-        raise InvalidExperiment("arguments", [Problem("--model", model, "belongs to --diagnoser vlm, which needs it")])
     who: StaticDiagnoser = StaticRules(_calibrations(dataset, calibration or []))
     if model is not None:
         options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env, mode=mode))

@@ -106,7 +106,7 @@ def _too_long(label: str) -> str | None:
 def _wrong(name: str, *, model: bool) -> str | None:
     """What is wrong with one name, if anything."""
     if name in WITH_MODEL and not model:
-        return f"condition {name!r} needs a model, and none is named"
+        return f"condition {name!r} needs a model: name it with `--model`"
     known = (*CONDITIONS, *ADDED)
     if name in known:
         return None

@@ -44,7 +44,7 @@ TASKS: dict[str, list[str]] = {
     "--conditions oracle": ["did you mean 'oracle-detection'?"],
     "--conditions foo": ["there are none, random-trigger, restart", "human:NAME, planted:DETECTION:FALSE_ALARM"],
     "--conditions ,": ["--conditions: name at least one"],
-    "--conditions vlm": ["--conditions: condition 'vlm' needs a model, and none is named"],
+    "--conditions vlm": ["--conditions: condition 'vlm' needs a model: name it with `--model`"],
     "--conditions random-trigger": ["--conditions: intervenes as often as `rules` does: add `rules`"],
     "--conditions human:": ["the form is `human:NAME`, and NAME must be 1 to 40 printable characters"],
     "--conditions 'human:a\tb'": ["the form is `human:NAME`, and NAME must be 1 to 40", r"(got 'human:a\tb')"],

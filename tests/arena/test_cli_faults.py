@@ -49,3 +49,15 @@ def test_kinds_are_named_by_name_type_or_glob_each_once() -> None:
     assert kinds_of("gripper-*", problems, "--kinds") == ["gripper-timing", "gripper-opens-mid-carry"]
     assert kinds_of("all", problems, "--kinds") == kinds_of("*", problems, "--kinds") == list(KINDS)
     assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--diagnoser vlm", "--model: --diagnoser vlm needs --model NAME"),
+        ("--model m", "--model: belongs to --diagnoser vlm (got 'm')"),
+    ],
+)
+def test_a_model_and_the_diagnoser_that_asks_it_go_together(words: str, told: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["faults", "eval", "set", "--home", str(tmp_path), *words.split()])
+    assert str(result.exception) == f"arguments: 1 problem\n  {told}"
