@@ -103,7 +103,7 @@ def outline(store: Store, episode: Episode) -> dict[str, Any]:
         "episode": facts,
         "task": task(episode.task_id),
         "video": video(store, episode),
-        "runs": [plain(link) for link in queries.links_of(store, episode.identity)],
+        "runs": _uses(store, episode),
         "related": _related(store, episode),
         "truths": [{**plain(item), **timeline.after(rows, item.step_index)} for item in truths],
         **_judgements(episode, rows, truths, verdicts),
@@ -126,6 +126,13 @@ def _counterfactual(store: Store, item: Counterfactual, filmed: Counterfactual) 
     shown = {**plain(item), "curve": jsonable(scores(item)), "video": _film(store, filmed.video, filmed.video_info)}
     del shown["scores"]
     return shown
+
+
+def _uses(store: Store, episode: Episode) -> list[dict[str, Any]]:
+    """As what which runs use an episode, the newest run first."""
+    links = queries.links_of(store, episode.identity)
+    begun = {run_id: store.run(run_id).created_at for run_id in {link.run_id for link in links}}
+    return [plain(link) for link in sorted(links, key=lambda link: begun[link.run_id], reverse=True)]
 
 
 def _related(store: Store, episode: Episode) -> dict[str, Any]:

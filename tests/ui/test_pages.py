@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from storage.models import Episode, Run, RunEpisode
+from storage.store import Store
 
 pytestmark = pytest.mark.browser
 
@@ -235,6 +239,33 @@ def test_address_restores_the_step_and_follows_it(tab: Opener, ids: dict[str, st
         it.page.goto(f"{it.base}/episode/{ids['first']}?step=12")
         it.settle(12)
         assert it.shown() == 12
+
+
+def test_the_crumbs_lead_back_to_the_run_that_the_reader_came_from(
+    browser: Any, server_class: type[Any], tmp_path: Path
+) -> None:
+    """An episode of three runs: through a run's list back to that run; from anywhere else to the newest."""
+    facts: dict[str, Any] = {"task_id": "games/snake-v1", "space": "semantic", "agent": "random", "seed": 1}
+    began = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+    with Store.open(tmp_path / "arena.db") as store:
+        store.add(Episode(id="a-0", identity="a", try_no=0, spec={}, status="finished", outcome="lost", **facts))
+        for name, hours in (("a-helper", 0), ("b-newest", 9), ("c-table", 3)):
+            store.begin_run(Run(id=name, name=name, experiment={}, created_at=began + dt.timedelta(hours=hours)))
+            store.link([RunEpisode(run_id=name, condition="single", identity="a", trial="a", round=0, **facts)])
+        with server_class(store) as running:
+            page = browser.new_page()
+            page.goto(f"{running.url}/ui/episodes?run=c-table")
+            page.locator("table.list td[data-label=Task] a").click()
+            page.wait_for_selector("main[data-loaded=yes]")
+            page.keyboard.press("End")
+            assert page.locator(".crumbs a").first.inner_text() == "c-table"
+            page.wait_for_url("**ep=a-0&run=c-table&step=0")
+            for asked in ("", "&run=none", "&run=%3Cimg%20src=x%3E"):
+                page.goto(f"{running.url}/ui/replay?ep=a-0{asked}")
+                page.wait_for_selector("main[data-loaded=yes]")
+                assert page.locator(".crumbs a").first.inner_text() == "b-newest"
+            assert page.locator("main img[src=x]").count() == 0
+            page.close()
 
 
 @pytest.mark.parametrize(("asked", "shown"), [("-5", 0), ("9999", 120), ("x", 0), ("3.7", 3), ("", 0)])

@@ -102,11 +102,14 @@ export function link(page, params) {
   return `/ui/${page}${query ? "?" + query : ""}`;
 }
 
+/** The run whose pages the reader comes through: links to episodes carry it on. */
+export const cameFrom = () => new URLSearchParams(location.search).get("run");
+
 /** The address of an episode at a step: what people share. */
-export const episodeLink = (id, step) => link("replay", { ep: id, step });
+export const episodeLink = (id, step) => link("replay", { ep: id, run: cameFrom(), step });
 
 /** The address of both branches of a fork, `step` steps after it; `key` is the branch that it opened, or its diagnosis. */
-export const forkLink = (id, key, step) => link("replay", { ep: id, fork: key, step });
+export const forkLink = (id, key, step) => link("replay", { ep: id, run: cameFrom(), fork: key, step });
 
 /** Whether keys belong to a field that is being typed in. */
 export const isTyping = (event) => event.target.matches?.("input:not([type=range]), textarea, select");

@@ -1,6 +1,6 @@
 // One episode, step by step. The position is a step: its frame is what the player saw, the drawing is what it did.
 
-import { badge, episodeLink, h, instrument, isTyping, link, notice, number, show } from "./dom.js";
+import { badge, cameFrom, episodeLink, h, instrument, isTyping, link, notice, number, show } from "./dom.js";
 import { get, whileActive } from "./http.js";
 import { drawAction } from "./overlay.js";
 import { Milestones } from "./milestones.js";
@@ -206,7 +206,8 @@ class Replay {
 }
 
 function header({ episode, task, runs, related }) {
-  const run = runs[0];
+  const asked = cameFrom();
+  const run = runs.find((item) => item.run_id === asked) ?? runs[0]; // the newest is the first
   const label = runs.find((item) => item.instrument)?.instrument;
   const other = (label, item) => h("a", { href: episodeLink(item.id), title: item.id }, label, " ", badge(item.outcome ?? item.status), item.scored ? ` ${number(item.score)}` : "");
   return [
@@ -227,7 +228,7 @@ function header({ episode, task, runs, related }) {
   ];
 }
 
-/** Draw the page for `?ep=` at `?step=`; with `?fork=`, both branches of that rollback. */
+/** Draw the page for `?ep=` at `?step=`, as an episode of `?run=` if it is one; with `?fork=`, both branches of that rollback. */
 export async function render(main) {
   const params = new URLSearchParams(location.search);
   const id = params.get("ep");
