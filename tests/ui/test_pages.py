@@ -358,6 +358,8 @@ def test_branch_not_taken_is_watched_beside_the_one_taken(tab: Opener, ids: dict
         assert not it.page.locator(".side.taken.ended").count()
         it.press("End")
         assert "won" in it.page.locator(".side.taken .ending").inner_text()
+        assert it.page.locator(".side h2 .badge").all_inner_texts() == ["· given up", "✓ won"]
+        assert it.page.locator(".title .badge").count() == 0, "an ending stands at the branch that ended so"
         it.page.locator(".transport input").fill("5")
         it.page.wait_for_selector(".side.not-taken .stage[data-frame='27']")
         assert "step 45" in it.page.locator(".side.taken .where").inner_text()
@@ -401,7 +403,7 @@ def test_the_branch_not_taken_plays_on_beyond_the_record_beside_the_one_taken(ta
         for text in (
             "✗ no: without it the episode succeeds",
             "it harms",
-            "won score 90 after 15 steps",
+            "won score 90, 25 steps after the fork",
             "Not carried out",
         ):
             assert text in cards.inner_text(), text
@@ -417,7 +419,9 @@ def test_the_branch_not_taken_plays_on_beyond_the_record_beside_the_one_taken(ta
         assert "step 3 of 15 beyond the record score 30" in it.page.locator(".side.not-taken .where").inner_text()
         it.press("End")
         it.page.wait_for_selector(".side.not-taken.ended .stage:not([hidden])[data-frame='15']")
-        assert "won score 90" in it.page.locator(".side.not-taken .ending").inner_text()
+        assert "won score 90, 25 steps after the fork" in it.page.locator(".side.not-taken .ending").inner_text()
+        assert "fork + 25 of 25" in it.page.locator(".transport .where").inner_text(), "both count from the same step"
+        assert it.page.locator(".side h2 .badge").all_inner_texts() == ["✓ won", "· given up"]
         it.press("Home")
         it.page.wait_for_selector(".side.not-taken .stage:not([hidden])[data-frame='10']")
         assert it.page.locator(".both-scores .parted").count() == 1

@@ -2,7 +2,7 @@
 // that was given up was played on to its end, its own video goes on where the record stops.
 
 import { badge, episodeLink, forkLink, h, isTyping, notice, number, s, show } from "./dom.js";
-import { ending, filmed, otherWay, worth } from "./forks.js";
+import { count, ending, filmed, otherWay, worth } from "./forks.js";
 import { EVENT, mark } from "./marks.js";
 import { drawAction } from "./overlay.js";
 import { shortAction } from "./panels.js";
@@ -16,7 +16,7 @@ const PLOT = { height: 100, left: 40, right: 10, top: 30, bottom: 16 };
 class Path {
   constructor(runs, beyond) {
     this.runs = runs;
-    this.recorded = runs.reduce((sum, [start, stop]) => sum + stop - start, 0);
+    this.recorded = count(runs);
     this.length = this.recorded + beyond;
   }
 
@@ -102,7 +102,7 @@ export class Comparison {
     side.player = new Player(this.episode.video, (context, frame) => this.#paint(side, context, frame));
     side.film = beyond ? new Player(beyond.video, () => {}) : null;
     side.film?.seek(0); // so that nothing is waited for where the record stops
-    side.element = h("section", { class: `panel side ${name}` }, h("h2", {}, title), side.player.element, side.film?.element, side.where, side.act, side.end);
+    side.element = h("section", { class: `panel side ${name}` }, h("h2", {}, title, this.#fate(side)), side.player.element, side.film?.element, side.where, side.act, side.end);
     return side;
   }
 
@@ -111,7 +111,7 @@ export class Comparison {
     const first = this.sides.map((side) => side.path.at(0)).find((step) => step !== null) ?? 0;
     const name = (item) => (item.branch === null ? `not carried out: ${item.key}` : `onto branch ${item.branch}`);
     return h("section", { class: "head" }, h("div", { class: "crumbs" }, h("a", { href: episodeLink(this.id, first) }, "← whole episode")),
-      h("div", { class: "title" }, h("h1", {}, `${this.episode.task?.title ?? this.episode.episode.task_id}: the branch not taken`), badge(this.episode.episode.outcome ?? this.episode.episode.status)),
+      h("div", { class: "title" }, h("h1", {}, `${this.episode.task?.title ?? this.episode.episode.task_id}: the branch not taken`)),
       h("p", { class: "detail" }, this.#how()),
       said ? h("p", { class: "detail" }, "Diagnosis by ", h("code", {}, said.diagnoser), " (raised by ", said.trigger, "): ", badge(said.verdict), said.fault_type ? ` ${said.fault_class} ${said.fault_type}` : null) : null,
       worth(this.other),
@@ -131,6 +131,15 @@ export class Comparison {
     if (kind === "repair") return `After step ${at} the arm carried out a repair from where it was; nothing went back, so nothing that was recorded was given up. Both sides begin there.`;
     if (kind === "undo") return `What had been done was taken back after step ${at}: on the right the world is again as it was after step ${to}. The left side shows the steps that were taken back.`;
     return `Stopped after step ${at} and went back to the beginning of step ${to}. Both sides begin in ${exact ? "the same state, bit for bit" : "nearly the same state (not exact)"}.`;
+  }
+
+  /** The side's own ending beside its name: of its replay if there is one, else of what is on record. */
+  #fate(side) {
+    if (side.name === "not-taken" && this.other) return [" ", badge(this.other.outcome)];
+    const last = side.path.at(Infinity);
+    if (last === null) return null;
+    const { outcome, status } = this.episode.episode;
+    return [" ", badge(this.episode.interventions.some((item) => item.at_step === last) ? "given_up" : outcome ?? status)];
   }
 
   /** What became of a branch: given up, or how the episode ended on it. */
@@ -195,9 +204,9 @@ export class Comparison {
 
   #tellBeyond(side, beyond) {
     const ended = this.offset >= side.path.length;
-    const { n_steps: count, repair_steps: repairs, curve } = side.beyond;
+    const { n_steps: all, repair_steps: repairs, curve } = side.beyond;
     side.element.classList.toggle("ended", ended);
-    show(side.where, h("b", {}, `${ended ? "after " : ""}step ${beyond + 1} of ${count}`), " beyond the record", ` score ${number(curve.find((point) => point.index >= beyond)?.score, 1)}`);
+    show(side.where, h("b", {}, `${ended ? "after " : ""}step ${beyond + 1} of ${all}`), " beyond the record", ` score ${number(curve.find((point) => point.index >= beyond)?.score, 1)}`);
     show(side.act, !ended && beyond < repairs ? "⚒ repair" : "");
     show(side.end, ended ? this.#ending(side) : "");
   }

@@ -2,15 +2,23 @@
 
 import { badge, h, number } from "./dom.js";
 
-/** The latest replay of the other way at a diagnosis, or null. */
-export const otherWay = (episode, diagnosis) => (episode.counterfactuals ?? []).find((item) => item.diagnosis_id === diagnosis) ?? null;
+/** How many steps are in `runs`, pairs [start, stop). */
+export const count = (runs) => runs.reduce((sum, [start, stop]) => sum + stop - start, 0);
+
+/** The latest replay of the other way at a diagnosis, or null. `since_fork` counts its steps as the fork's page does: from
+ * where the world went back to, so that the steps of the record that led to the other way are among them. */
+export function otherWay(episode, diagnosis) {
+  const other = (episode.counterfactuals ?? []).find((item) => item.diagnosis_id === diagnosis);
+  const fork = episode.comparisons.find((item) => item.diagnosis_id === diagnosis);
+  return other ? { ...other, since_fork: count(fork?.left ?? []) + other.n_steps } : null;
+}
 
 /** Whether there is anything to watch of it. */
 export const filmed = (other) => Boolean(other) && other.video.state === "ok";
 
 /** How the other way ended. */
 export function ending(other) {
-  return [badge(other.outcome), ` score ${number(other.score)} after ${other.n_steps} step${other.n_steps === 1 ? "" : "s"}`];
+  return [badge(other.outcome), ` score ${number(other.score)}, ${other.since_fork} step${other.since_fork === 1 ? "" : "s"} after the fork`];
 }
 
 const answer = (yes, text) => [h("strong", {}, yes ? "✓ yes" : "✗ no"), text];
@@ -26,5 +34,5 @@ export function worth(other) {
     h("dt", {}, suppressed ? "would it have been needed?" : "needed?"), h("dd", {}, answer(!without, `: without it the episode ${would(without)}`)),
     h("dt", {}, suppressed ? "would it have helped?" : "helped?"), h("dd", {}, answer(helped, effect), " ", badge(other.verdict)),
     h("dt", {}, suppressed ? "with it" : "without it"), h("dd", {}, ending(other)),
-    h("dt", {}, "replay"), h("dd", {}, other.exact ? `✓ bit for bit the record for ${other.prefix_steps} steps, until the fork` : ["✗ not exact: ", (Array.isArray(other.differences) ? other.differences : []).join("; ")]));
+    h("dt", {}, "replay"), h("dd", {}, other.exact ? `✓ bit for bit the record for ${other.prefix_steps} steps, until the ways part` : ["✗ not exact: ", (Array.isArray(other.differences) ? other.differences : []).join("; ")]));
 }
