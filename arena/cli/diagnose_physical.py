@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from arena import loop_times
 from arena import run as runs
@@ -25,15 +26,18 @@ from arena.cli.common import (
 )
 from arena.cli.diagnose import tracks
 from arena.cli.diagnose_options import experiment_asked, refuse
+from arena.cli.dynamic_tables import share
 from arena.cli.endpoints import require_model
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
-from arena.diagnosis.dynamic_table import Line, dynamic_table
+from arena.diagnosis.dynamic_table import Line, Row, dynamic_table, rows_of
 from arena.errors import Problem
 from environments.task import IRREVERSIBLE
 
 _OUTCOMES = ("condition", "episodes", "success", "rescued", "broken", "net", "interventions", "added_steps")
 """Of the dynamic track's columns. False alarms are not among them: nobody knows in which episodes of a real robot there
 was a fault."""
+_TIMES = ("T_execute", "policy", "T_vlm", "T_rollback", "T_loop")
+"""What `loop_times.TIMES` are called in the table."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -68,16 +72,17 @@ def run_physical(
     with place.open() as store:
         with ProgressBar(errors) as bar:
             run_id = runs.run(told, store, place, workers=workers, observer=bar)
-        table, timed, missing = (
-            dynamic_table(store, run_id),
-            loop_times.of_run(store, run_id),
-            unmeasured(store, run_id),
-        )
+        table, played = dynamic_table(store, run_id), rows_of(store, run_id)
+        timed, missing = loop_times.of_run(store, run_id), unmeasured(store, run_id)
     if as_json:
         summed = {label: {"cycles": len(found), **loop_times.summary(found)} for label, found in timed.items()}
-        print_json({"run": run_id, "conditions": [_outcomes(line) for line in table.lines], "loop": summed})
+        told_of = [_episode(row) for row in played]
+        outcomes = [_outcomes(line) for line in table.lines]
+        print_json({"run": run_id, "conditions": outcomes, "episodes": told_of, "loop": summed})
     else:
-        _tell_conditions(run_id, table.lines)
+        console.print(plain(f"run {run_id}"))
+        _tell_conditions(table.lines)
+        _tell_episodes(played)
         _tell_loop(timed)
     if bar.failures or missing:
         tell_unmeasured(missing, errors)
@@ -88,23 +93,43 @@ def _outcomes(line: Line) -> dict[str, Any]:
     return {name: value for name, value in asdict(line).items() if name in _OUTCOMES}
 
 
-def _tell_conditions(run_id: str, lines: Sequence[Line]) -> None:
-    console.print(plain(f"run {run_id}"))
-    heads = ("episodes", "success", "rescued", "broken", "net", "forks", "added")
-    shown = listing("condition", *heads, whole=heads)
+def _episode(row: Row) -> dict[str, Any]:
+    return {"id": row.episode_id, "condition": row.condition, "seed": row.seed, "success": row.success}
+
+
+def _tell_conditions(lines: Sequence[Line]) -> None:
+    heads = ("condition", "n", "won", "rescued", "broken", "net", "forks", "added")
+    shown = listing(*heads, whole=heads)
     for line in lines:
-        shown.add_row(plain(line.condition), *(f"{value:g}" for value in list(_outcomes(line).values())[1:]))
-    console.print(shown)
+        counts = (f"{value:g}" for value in (line.rescued, line.broken, line.net, line.interventions, line.added_steps))
+        shown.add_row(*map(plain, [line.condition, str(line.episodes), share(line.success), *counts]))
+    _tell(shown)
+
+
+def _tell_episodes(rows: Sequence[Row]) -> None:
+    """By their ids, for `arena show`."""
+    heads = ("episode", "condition", "seed", "won")
+    shown = listing(*heads, whole=heads)
+    for row in rows:
+        shown.add_row(*map(plain, [row.episode_id, row.condition, str(row.seed), "yes" if row.success else "no"]))
+    _tell(shown)
 
 
 def _tell_loop(timed: dict[str, list[loop_times.Cycle]]) -> None:
-    heads = ("cycles", "T_execute", "policy", "T_vlm", "T_rollback", "T_loop")
-    shown = listing("condition", *heads, whole=heads)
+    """A line for each time: side by side the five of them do not fit beside the name of a condition."""
+    heads = ("condition", "cycles", "seconds a cycle", "median", "largest")
+    shown = listing(*heads, whole=heads)
     for label, found in timed.items():
-        figures = loop_times.summary(found)
-        times = (f"{figures[name]['median']:.2f} ({figures[name]['max']:.2f})" for name in loop_times.TIMES)
-        shown.add_row(plain(label), str(len(found)), *times)
-    console.print(shown)
-    console.print(
-        "seconds a cycle, median (largest); the policy's are part of T_execute", markup=False, highlight=False
-    )
+        named = [label, str(len(found))]
+        for name, figures in zip(_TIMES, loop_times.summary(found).values(), strict=True):
+            shown.add_row(*map(plain, [*named, name, f"{figures['median']:.2f}", f"{figures['max']:.2f}"]))
+            named = ["", ""]
+    if _tell(shown):
+        console.print("the policy's seconds are part of T_execute", markup=False, highlight=False)
+
+
+def _tell(shown: Table) -> bool:
+    """Print a table that has rows; returns whether it has any."""
+    if shown.row_count:
+        console.print(shown)
+    return bool(shown.row_count)

@@ -29,8 +29,8 @@ def _tell_outcomes(table: Table) -> None:
         known = None not in (line.net_low, line.net_high)
         net = f"{line.net:+d} [{line.net_low:.0f}, {line.net_high:.0f}]" if known else f"{line.net:+d} (one seed)"
         claimed = [line.false_alarm_rate, line.false_alarm_rate_benign, line.broken_clean]
-        cells = [line.condition, _share(line.success), str(line.rescued), str(line.broken), net, _rare(line.p)]
-        shown.add_row(*map(plain, [*cells, *map(_share, claimed)]))
+        cells = [line.condition, share(line.success), str(line.rescued), str(line.broken), net, _rare(line.p)]
+        shown.add_row(*map(plain, [*cells, *map(share, claimed)]))
     console.print(shown)
     for line in table.lines:
         if line.episodes < table.scenarios:
@@ -78,7 +78,7 @@ def _tell_noticed(table: Table) -> None:
     for line in table.lines:
         if line.condition != ALONE:
             named = _named(line) if line.diagnoser else ["-"] * 3
-            shown.add_row(*map(plain, [line.condition, _share(line.touched), _detected(line), *named]))
+            shown.add_row(*map(plain, [line.condition, share(line.touched), _detected(line), *named]))
     if shown.row_count:
         console.print(shown)
         _say(
@@ -109,7 +109,7 @@ def _detected(found: Noticed) -> str:
 def _named(found: Noticed) -> list[str]:
     """Class right, type right, onset error."""
     onset = "-" if found.onset_median is None else f"{found.onset_median:+g} ({found.onset_p90:g})"
-    return [_share(found.class_accuracy), _share(found.type_accuracy), onset]
+    return [share(found.class_accuracy), share(found.type_accuracy), onset]
 
 
 def _tell_types(table: Table) -> None:
@@ -136,7 +136,8 @@ def _rare(p: float) -> str:
     return f"{p:.3f}".lstrip("0") if 0.001 <= p < 1 else "1" if p >= 1 else "<.001"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """A share as percent; a dash for none, and never 100 % of what is less."""
     if value is None:
         return "-"
     if 0.995 <= value < 1:

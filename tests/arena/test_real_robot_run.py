@@ -296,6 +296,7 @@ def test_a_physical_run_that_measured_nothing_says_why(tmp_path: Path, place: Lo
     )
     told = CliRunner().invoke(app, ["diagnose", "physical", str(file), "--workers", "0", "--db", place.database])
     assert told.exit_code == 1 and "1 not measured: RobotError: no robot answers at ws://127.0.0.1:9" in told.output
+    assert "condition" not in told.output and "T_loop" not in told.output, "no table without rows"
 
 
 @needs_robots
@@ -354,7 +355,7 @@ def test_the_physical_track_is_one_command_with_the_loops_times(
             "name: real\ntasks: real/bench-v1\nspaces: native\nseeds: 2\nvideo: as-seen\n"
             f"agents: [{{name: policy, protocol: openpi, url: '{policy.url}'}}]\nconditions:\n"
             "  - {name: single, label: none}\n"
-            "  - {name: diagnose-and-rollback, label: ours, diagnosis: {rollback: physical}}\n"
+            "  - {name: diagnose-and-rollback, diagnosis: {rollback: physical}}\n"
         )
         command = ["diagnose", "physical", str(file), "--workers", "0", "--db", place.database]
         told = CliRunner().invoke(app, [*command, "--json"])
@@ -362,9 +363,21 @@ def test_the_physical_track_is_one_command_with_the_loops_times(
     assert told.exit_code == 0 and shown.exit_code == 0, told.output + shown.output
     result = json.loads(told.stdout)
     by_name = {line["condition"]: line for line in result["conditions"]}
-    assert {name: (line["episodes"], line["net"]) for name, line in by_name.items()} == {"none": (2, 0), "ours": (2, 0)}
-    assert not any("false" in key for key in by_name["ours"])
-    assert {label: loop["cycles"] for label, loop in result["loop"].items()} == {"none": 4, "ours": 4}
+    watched = "diagnose-and-rollback (physical)"
+    assert {name: (line["episodes"], line["net"]) for name, line in by_name.items()} == {
+        "none": (2, 0),
+        watched: (2, 0),
+    }
+    assert not any("false" in key for key in by_name[watched])
+    assert {label: loop["cycles"] for label, loop in result["loop"].items()} == {"none": 4, watched: 4}
+    assert {(item["condition"], item["seed"], item["success"]) for item in result["episodes"]} == {
+        (name, seed, True) for name in by_name for seed in (0, 1)
+    }
+    lines = shown.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(any(item["id"] in line for line in lines) for item in result["episodes"]), "`arena show` takes them"
+    outcome = next(line for line in lines if line.startswith(watched))
+    assert outcome.removeprefix(watched).split() == ["2", "100%", "0", "0", "0", "0", "0"]
     assert "T_loop" in shown.stdout and "rescued" in shown.stdout
 
 
