@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import io
 import json
@@ -34,6 +35,8 @@ FORMAT = 1
 """Raise it with any change of the form."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ID = re.compile(r"[0-9a-f]{16}")
+_MOST_TOLD = 10
+"""Names of datasets in an error."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -142,8 +145,7 @@ class Dataset:
         try:
             manifest = Manifest.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            unfinished = " (an unfinished one is there: `arena faults build` goes on)" if folder.is_dir() else ""
-            raise NoDataset(f"no fault dataset {folder.name!r}{unfinished}") from None
+            raise NoDataset(f"no fault dataset {folder.name!r} in {folder.parent}{_instead(folder)}") from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -229,6 +231,17 @@ def checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise NoDataset(f"name {name!r:.80}: expected lower-case letters, digits, '.', '_' and '-', 64 at most")
     return name
+
+
+def _instead(folder: Path) -> str:
+    """A clause that helps someone who named a folder without a dataset: what is there, and how one is made."""
+    if folder.with_name(f"{folder.name}.building").is_dir():  # where a build keeps what it has
+        return " (an unfinished one is there: `arena faults build` goes on)"
+    there = sorted(path.parent.name for path in folder.parent.glob("*/manifest.json"))
+    if near := difflib.get_close_matches(folder.name, there, n=1, cutoff=0.5):
+        return f"; did you mean {near[0]!r}?"
+    told = f"there are {', '.join(there[:_MOST_TOLD])}{', ...' * (len(there) > _MOST_TOLD)}" if there else "it has none"
+    return f"; {told}: build one with `arena faults build {folder.name}`"
 
 
 def hash_of(path: Path) -> str:

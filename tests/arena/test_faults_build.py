@@ -107,13 +107,29 @@ def test_a_build_that_was_interrupted_goes_on(made: Dataset, tmp_path: Path, mon
     monkeypatch.setattr(building, "_save", dies)
     with pytest.raises(KeyboardInterrupt):
         build(folder, BARE)
-    with pytest.raises(NoDataset, match="no fault dataset 'tiny'"):
+    with pytest.raises(NoDataset, match=r"no fault dataset 'tiny' in .*an unfinished one is there"):
         Dataset.open(folder)
     monkeypatch.setattr(building, "_save", save)
     report = build(folder, BARE)
     assert report.reused == 1
     assert bytes_of(folder) == bytes_of(made.folder)
     assert build(folder, BARE).reused == 3, "what is whole is not built again"
+
+
+def test_a_dataset_that_is_not_there_is_told_with_the_place_and_what_is_there(tmp_path: Path):
+    with pytest.raises(NoDataset) as empty:
+        Dataset.open(tmp_path / "nothing")
+    there = f"no fault dataset 'nothing' in {tmp_path}; "
+    assert str(empty.value) == there + "it has none: build one with `arena faults build nothing`"
+    for name in ("tabletop", "kitchen", "half-made"):
+        (tmp_path / name).mkdir()
+        if name != "half-made":
+            (tmp_path / name / "manifest.json").write_text("{}", "utf-8")
+    with pytest.raises(NoDataset, match="did you mean 'tabletop'"):
+        Dataset.open(tmp_path / "tabeltop")
+    with pytest.raises(NoDataset) as other:
+        Dataset.open(tmp_path / "nothing")
+    assert str(other.value) == there + "there are kitchen, tabletop: build one with `arena faults build nothing`"
 
 
 def test_a_simulation_that_diverges_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch):
