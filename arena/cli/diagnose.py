@@ -87,7 +87,11 @@ def run_tasks(
     ],
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=MAX_SEEDS, help="Seeds of each task, from 0.")] = 2,
     faults: Annotated[
-        str, typer.Option("--faults", help="Kinds with commas; `all`, or `none` for clean episodes alone.")
+        str,
+        typer.Option(
+            "--faults",
+            help="Kinds, types or globs with commas, such as `stuck,C5,P*`; `all`, or `none` for clean episodes alone.",
+        ),
     ] = "all",
     severities: Annotated[str, typer.Option("--severities", help="0 (benign) to 3, with commas.")] = "0,2",
     repeat: Annotated[bool, typer.Option("--repeat", help="Faults come back when they are rolled back from.")] = False,
