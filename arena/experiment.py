@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,7 +22,7 @@ from arena.reflection import ReflectionConfig
 from environments import plain_yaml
 from environments.errors import InvalidParams, NotPlainYaml, UnknownTask
 from environments.robots.faults import Fault
-from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task
+from environments.task import IRREVERSIBLE, NO_EXPERT, ActionSpace, Task, nearest
 
 _Strict = ConfigDict(extra="forbid", frozen=True)
 
@@ -281,12 +280,6 @@ def _known_fields(location: list[Any]) -> list[str]:
         if part in _MODELS:
             return list(_MODELS[part].model_fields)
     return sorted({*Experiment.model_fields, *Block.model_fields})
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """A clause that helps someone who mistyped; empty where nothing is near."""
-    near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _check_raw_tasks(data: dict[str, Any], flat: bool) -> Iterator[Problem]:

@@ -104,11 +104,11 @@ class Task:
         for name, value in params.items():
             if name not in self.settings:
                 known = ", ".join(map(repr, self.settings))
-                hint = f"{_nearest(name, self.settings)}; it takes {known}" if known else "; it takes none"
+                hint = f"{nearest(name, self.settings)}; it takes {known}" if known else "; it takes none"
                 problems[str(name)] = f"{self.id} has no parameter {name!r}{hint}"
             elif value not in self.settings[name]:
                 known = ", ".join(self.settings[name])
-                problems[name] = f"expected one of {known}{_nearest(value, self.settings[name])}"
+                problems[name] = f"expected one of {known}{nearest(value, self.settings[name])}"
         if problems:
             raise InvalidParams(self.id, problems)
         chosen = {name: value for name, value in params.items() if value != self.settings[name][0]}
@@ -133,6 +133,7 @@ class Task:
         return env
 
 
-def _nearest(word: Any, known: Iterable[str]) -> str:
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """A clause that helps someone who mistyped; empty where nothing is near."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""

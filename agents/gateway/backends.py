@@ -79,6 +79,10 @@ class OpenAIBackend:
     base_url: str
     api_key: str | None = field(repr=False)
 
+    @functools.cached_property
+    def _mask(self) -> Mask:
+        return Mask(self.api_key)
+
     @property
     def tokens_field(self) -> str:
         """OpenAI's own models refuse `max_tokens`; other servers often know nothing else."""
@@ -111,7 +115,7 @@ class OpenAIBackend:
         if len(raw.content) > MAX_BYTES:
             _no_completion(raw.status_code, f"it has {len(raw.content):,} bytes; at most {MAX_BYTES:,} are taken")
         # Before the body is cut anywhere: half a key would not be known as one.
-        text = Mask(self.api_key).known(raw.text)
+        text = self._mask.known(raw.text)
         try:
             reply = json.loads(text)
         except (ValueError, RecursionError):

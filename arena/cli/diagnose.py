@@ -208,9 +208,7 @@ def calibrate(
     What was played when it is interrupted, or when a served policy fails, lies beside the file until it is written:
     the same command goes on there.
     """
-    tasks, player = calibration_asked(
-        what, to, agent=agent, episodes=episodes, alpha=alpha, first_seed=first_seed
-    )  # fmt: skip
+    tasks, player = calibration_asked(what, to, agent=agent, episodes=episodes, alpha=alpha, first_seed=first_seed)
     require_policy(player)
     _learn(to, tasks, player, episodes=episodes, alpha=alpha, first_seed=first_seed)
     console.print(f"wrote {to}", markup=False, highlight=False)

@@ -20,12 +20,12 @@ from arena.diagnosis.condition_names import WITH_MODEL, run_problems
 from arena.diagnosis.conformal import Calibration, NoCalibration, needed
 from arena.diagnosis.dynamic import Scenario, scenarios
 from arena.errors import InvalidExperiment, Problem
-from arena.experiment import Experiment, load, nearest
+from arena.experiment import Experiment, load
 from arena.faults.plan import Player
 from arena.supervision import RollbackKind
 from environments.errors import UnknownTask
 from environments.robots.faults import KINDS, KindName
-from environments.task import IRREVERSIBLE, ActionSpace
+from environments.task import IRREVERSIBLE, ActionSpace, nearest
 
 MAX_SEEDS = 10_000
 """Of a task: seeds from there on show tutorials and calibrate."""

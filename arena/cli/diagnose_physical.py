@@ -29,7 +29,7 @@ from arena.cli.diagnose_options import experiment_asked, refuse
 from arena.cli.dynamic_tables import share
 from arena.cli.endpoints import require_model
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
-from arena.diagnosis.dynamic_table import Line, Row, dynamic_table, rows_of
+from arena.diagnosis.dynamic_table import Line, Row, rows_of, table_of
 from arena.errors import Problem
 from environments.task import IRREVERSIBLE
 
@@ -72,16 +72,17 @@ def run_physical(
     with place.open() as store:
         with ProgressBar(errors) as bar:
             run_id = runs.run(told, store, place, workers=workers, observer=bar)
-        table, played = dynamic_table(store, run_id), rows_of(store, run_id)
+        played = rows_of(store, run_id)
+        lines = table_of(run_id, played).lines
         timed, missing = loop_times.of_run(store, run_id), unmeasured(store, run_id)
     if as_json:
         summed = {label: {"cycles": len(found), **loop_times.summary(found)} for label, found in timed.items()}
         told_of = [_episode(row) for row in played]
-        outcomes = [_outcomes(line) for line in table.lines]
+        outcomes = [_outcomes(line) for line in lines]
         print_json({"run": run_id, "conditions": outcomes, "episodes": told_of, "loop": summed})
     else:
         console.print(plain(f"run {run_id}"))
-        _tell_conditions(table.lines)
+        _tell_conditions(lines)
         _tell_episodes(played)
         _tell_loop(timed)
     if bar.failures or missing:

@@ -59,7 +59,6 @@ class ProgressBar:
             expand=True,
         )
         self._task = self._bar.add_task("planning", total=None, note="")
-        self._planned = False
         self._outcomes: Counter[str] = Counter()
         self.failures = 0
         """Trials that ended in an error of the program."""
@@ -69,13 +68,12 @@ class ProgressBar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if error is not None and not self._planned:
+        if error is not None and self._bar.tasks[0].total is None:
             self._bar.live.transient = True  # what was refused leaves no bar
         self._bar.stop()
 
     def planned(self, plan: Plan, *, done: int) -> None:
         """Show what is to be done; say what is reused."""
-        self._planned = True
         total = len(plan.trials) + len(plan.tutorials)
         repeated = f"; {done} of {total} are done already and are not repeated" if done else ""
         self._console.print(f"{plan.run_id}: {amount(plan)}{repeated}", highlight=False, soft_wrap=True)

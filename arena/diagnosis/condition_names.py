@@ -13,8 +13,8 @@ from arena.conditions import ConditionLabel
 from arena.diagnosis.dynamic_table import SEPARATOR
 from arena.diagnosis.opinions import HUMAN, is_human
 from arena.errors import Problem
-from arena.experiment import nearest
 from arena.judging.human import InvalidReview, reviewer
+from environments.task import nearest
 
 RANDOM = "random-trigger"
 PLANTED = "planted"

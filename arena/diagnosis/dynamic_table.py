@@ -330,9 +330,13 @@ def is_dynamic(store: Store, run_id: str) -> bool:
 
 
 def dynamic_table(store: Store, run_id: str) -> Table:
-    """Read a run's dynamic table. Scenarios that lack the episode without supervision are left out."""
+    """Read a run's dynamic table: that of its rows."""
     run_id = store.run(run_id).id
-    rows = rows_of(store, run_id)
+    return table_of(run_id, rows_of(store, run_id))
+
+
+def table_of(run_id: str, rows: Sequence[Row]) -> Table:
+    """The table of a run's rows. Scenarios that lack the episode without supervision are left out."""
     alone = {row.scene: row for row in rows if row.condition == ALONE}
     by_condition: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

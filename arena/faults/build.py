@@ -36,6 +36,7 @@ from arena.faults.dataset import (
     hash_of,
     packed,
     put,
+    work_of,
 )
 from arena.faults.making import Made, Maker, PolicyUnavailable
 from arena.faults.plan import BuildConfig, CannotBuild, Slot, slots
@@ -92,13 +93,13 @@ def build(
         if found.manifest.fingerprint != fingerprint:
             raise CannotBuild(f"{folder.name} exists and was built otherwise; choose another name")
         return BuildReport(found, len(slots(config)))
-    if folder.exists() and any(folder.iterdir()) and not _work(folder).exists():
+    if folder.exists() and any(folder.iterdir()) and not work_of(folder).exists():
         raise CannotBuild(f"folder {folder.name} exists and holds no dataset; choose another name")
     plan = slots(config)
     _begin(folder, fingerprint)
     done = [slot for slot in plan if _slot_file(folder, slot.name).exists()]
     missing = [slot for slot in plan if not _slot_file(folder, slot.name).exists()]
-    waiting = Waiting(patience_s, warn or log.warning, lambda: sum(1 for _ in _work(folder).glob("*.npz")), len(plan))
+    waiting = Waiting(patience_s, warn or log.warning, lambda: sum(1 for _ in work_of(folder).glob("*.npz")), len(plan))
     _in_batches(folder, config, "episodes", _by_task(missing), workers, len(done), len(plan), tell, waiting)
     chosen, dropped, unfilled = _collect(folder, plan)
     if not chosen:
@@ -241,19 +242,15 @@ def _by_task(wanted: Sequence[Slot], size: int = 4) -> list[list[Slot]]:
 # --- one file a slot ----------------------------------------------------------------------------------------------
 
 
-def _work(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".building")
-
-
 def _slot_file(folder: Path, name: str) -> Path:
-    return _work(folder) / f"{name}.npz"
+    return work_of(folder) / f"{name}.npz"
 
 
 def _begin(folder: Path, fingerprint: str) -> None:
-    path = _work(folder) / "fingerprint"
+    path = work_of(folder) / "fingerprint"
     if path.exists() and path.read_text() != fingerprint:
         raise CannotBuild(
-            f"{folder.name} was begun otherwise; give the same options, or remove {_work(folder).name} and its folder"
+            f"{folder.name} was begun otherwise; give the same options, or remove {work_of(folder).name} and its folder"
         )
     put(path, fingerprint.encode())
 
@@ -336,5 +333,5 @@ def _finish(
         folder / "manifest.json",
         (json.dumps(manifest.model_dump(mode="json"), indent=1, sort_keys=True) + "\n").encode(),
     )
-    shutil.rmtree(_work(folder))
+    shutil.rmtree(work_of(folder))
     return Dataset.open(folder)

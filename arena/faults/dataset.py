@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import io
 import json
@@ -29,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arena.errors import ArenaError
 from arena.faults.plan import BuildConfig, Split
+from environments.task import nearest
 from storage.video import Frame, read_frames
 
 FORMAT = 1
@@ -233,13 +233,18 @@ def checked_name(name: str) -> str:
     return name
 
 
+def work_of(folder: Path) -> Path:
+    """Where a build of a dataset keeps what it has until the dataset is whole."""
+    return folder.with_name(f"{folder.name}.building")
+
+
 def _instead(folder: Path) -> str:
     """A clause that helps someone who named a folder without a dataset: what is there, and how one is made."""
-    if folder.with_name(f"{folder.name}.building").is_dir():  # where a build keeps what it has
+    if work_of(folder).is_dir():
         return " (an unfinished one is there: `arena faults build` goes on)"
     there = sorted(path.parent.name for path in folder.parent.glob("*/manifest.json"))
-    if near := difflib.get_close_matches(folder.name, there, n=1, cutoff=0.5):
-        return f"; did you mean {near[0]!r}?"
+    if hint := nearest(folder.name, there):
+        return hint
     told = f"there are {', '.join(there[:_MOST_TOLD])}{', ...' * (len(there) > _MOST_TOLD)}" if there else "it has none"
     return f"; {told}: build one with `arena faults build {folder.name}`"
 
