@@ -85,6 +85,11 @@ def plain(text: str) -> Text:
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
+def say(text: str) -> None:
+    """Print a sentence or more of plain text to standard output, wrapped at the terminal's width."""
+    console.print(plain(text))
+
+
 def listing(*columns: str, whole: Sequence[str] = ()) -> Table:
     """A table without frames; the columns named in `whole` hold ids, which are of no use cut short."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))

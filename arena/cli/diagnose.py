@@ -12,7 +12,6 @@ import typer
 from rich.progress import track
 from typer.core import TyperGroup
 
-import agents
 from arena import run as runs
 from arena.cli.common import (
     Artifacts,
@@ -280,8 +279,7 @@ def _calibration(given: Path | None, folder: Path, asked: Asked) -> str | None:
     if not set(WATCHED) & set(asked.names):
         return None
     player = asked.player
-    who = agents.create(player.agent, player.options).fingerprint()
-    told = f"-{digest(who, 10)}" if player.options else ""
+    told = f"-{digest(asked.playing.fingerprint(), 10)}" if player.options else ""
     path = folder / "calibrations" / f"{player.agent}{told}-{conformal.name_of(asked.tasks)}.json"
     if path.exists():
         try:

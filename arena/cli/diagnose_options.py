@@ -41,6 +41,8 @@ class Asked:
     names: list[str]
     """Of conditions."""
     player: Player
+    playing: Agent
+    """The player itself."""
     model: dict[str, Any] | None
 
     @property
@@ -105,8 +107,11 @@ def dynamic_asked(
         problems.append(Problem("--rollback", rollback, told))
     if calibration is not None:
         problems += _limits_problems(calibration, playing, tasks)
-    refuse(problems)
-    return Asked(scenes=scenarios(tasks, range(seeds), named, levels), names=names, player=player, model=options)
+    if problems or playing is None:  # there is no player only where there is a problem
+        raise InvalidExperiment("arguments", problems)
+    return Asked(
+        scenes=scenarios(tasks, range(seeds), named, levels), names=names, player=player, playing=playing, model=options
+    )
 
 
 def experiment_asked(

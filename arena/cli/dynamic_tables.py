@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.cli.common import console, listing, plain, print_json
+from arena.cli.common import console, listing, plain, print_json, say
 from arena.diagnosis.dynamic_table import ALONE, Line, Noticed, Table
 from arena.diagnosis.opinions import is_human
 
@@ -12,7 +12,7 @@ def tell(table: Table, as_json: bool = False) -> None:
     if as_json:
         print_json(table.to_json())
         return
-    _say(f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition\n")
+    say(f"run {table.run_id}: {table.scenarios} scenarios, each alone and under every condition\n")
     _tell_outcomes(table)
     _tell_costs(table)
     _tell_noticed(table)
@@ -35,8 +35,8 @@ def _tell_outcomes(table: Table) -> None:
     for line in table.lines:
         if line.episodes < table.scenarios:
             those = "scenarios were looked at" if is_human(line.condition) else "scenarios were played"
-            _say(f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone")
-    _say(
+            say(f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone")
+    say(
         "won: share of all episodes; rescued, broken: against the same episodes left alone; FPR: share of the episodes "
         "without a fault in which one was claimed, N1: of those with a benign one; lost: share of both, of those "
         "that are won alone, that were not\n"
@@ -51,7 +51,7 @@ def _tell_costs(table: Table) -> None:
     for line in table.lines:
         shown.add_row(*map(plain, _costs(line)))
     console.print(shown)
-    _say(
+    say(
         "an episode: interventions, those taken back, added steps, diagnoses that said nothing, model calls, seconds; "
         "in all: tokens, dollars\n"
     )
@@ -81,7 +81,7 @@ def _tell_noticed(table: Table) -> None:
             shown.add_row(*map(plain, [line.condition, share(line.touched), _detected(line), *named]))
     if shown.row_count:
         console.print(shown)
-        _say(
+        say(
             "touched: share of the episodes that are won alone in which it intervened; detected: of those with a "
             "harmful fault; of the detected, where a diagnoser names them: class and type right, onset error (steps; "
             "median, and 90th percentile of its size)\n"
@@ -99,7 +99,7 @@ def _tell_named(table: Table) -> None:
     for line in lines:
         shown.add_row(*map(plain, [line.condition, line.fault_type, _detected(line), *_named(line)]))
     console.print(shown)
-    _say("what diagnosers noticed, by type of fault")
+    say("what diagnosers noticed, by type of fault")
 
 
 def _detected(found: Noticed) -> str:
@@ -129,7 +129,7 @@ def _tell_types(table: Table) -> None:
         ]
         shown.add_row(kind, str(first.episodes), str(first.failed_alone), *rescued)
     console.print(shown)
-    _say("rescued by type of fault, and after a minus sign broken\n")
+    say("rescued by type of fault, and after a minus sign broken\n")
 
 
 def _rare(p: float) -> str:
@@ -144,7 +144,3 @@ def share(value: float | None) -> str:
         return ">99%"
     digits = 0 if value in (0, 1) or value >= 0.0995 else 1
     return f"{100 * value:.{digits}f}%"
-
-
-def _say(text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from arena.cli.common import console, listing, plain
+from arena.cli.common import console, listing, plain, say
 from arena.diagnosis.static_metrics import HIT_STEPS, StaticScores, intervals
 from arena.faults.evaluation import Evaluation
 from arena.statistics import Interval
@@ -16,11 +16,11 @@ UNMEASURED = "-"
 def tell(found: Evaluation) -> None:
     """Print who was asked about what, and two tables; each fits into 80 columns."""
     total = found.overall
-    _say(f"static track: {found.title}")
-    _say(f"{found.dataset}, split {found.split}: {total.n} episodes, {total.faulty} with a fault\n")
+    say(f"static track: {found.title}")
+    say(f"{found.dataset}, split {found.split}: {total.n} episodes, {total.faulty} with a fault\n")
     _tell_types(found)
     _tell_figures(total)
-    _say(_costs(found))
+    say(_costs(found))
 
 
 def _tell_types(found: Evaluation) -> None:
@@ -42,7 +42,7 @@ def _tell_types(found: Evaluation) -> None:
             _number(row.repair_accuracy),
         )
     console.print(shown)
-    _say(
+    say(
         "found: of the episodes with a fault; alarms: faults claimed where there is none to find; the others are of "
         "what was found: class and type right, onset error (steps, median), share within 10 steps, cosine of the "
         f"deviation, rollback target valid, repair right; {UNMEASURED}: nothing there to measure\n"
@@ -70,7 +70,7 @@ def _tell_figures(total: StaticScores) -> None:
             parts.append(f"not measured: {'; '.join(told)}")
         shown.add_row(group, "; ".join(parts))
     console.print(shown)
-    _say("95 % intervals in brackets; the same of every type: --json; formulas: docs/faults-dataset.md\n")
+    say("95 % intervals in brackets; the same of every type: --json; formulas: docs/faults-dataset.md\n")
 
 
 def _groups(total: StaticScores) -> Iterator[tuple[str, list[_Figure]]]:
@@ -155,7 +155,3 @@ def _number(value: float | None, digits: int = 2) -> str:
 
 def _signed(value: float | None) -> str:
     return UNMEASURED if value is None else f"{value:+.1f}".removesuffix(".0")
-
-
-def _say(text: str) -> None:
-    console.print(plain(text))

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from arena import run
-from arena.cli import dynamic_tables
+from arena.cli import common, dynamic_tables
 from arena.cli.app import app
 from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual, dynamic
 from arena.diagnosis.dynamic import Scenario, configs, experiment, run_dynamic, scenarios
@@ -223,7 +222,7 @@ def test_the_tables_fit_into_eighty_columns(
     played: tuple[Store, str, Table], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     _, _, table = played
-    monkeypatch.setattr(dynamic_tables, "console", Console(width=80))
+    monkeypatch.setattr(common.console, "width", 80)
     dynamic_tables.tell(table)
     shown = capsys.readouterr().out.splitlines()
     assert max(map(len, shown)) <= 80

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from agents.gateway import ModelGateway
-from arena.cli import static_tables
+from arena.cli import common, static_tables
 from arena.diagnosis import static_view
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.static import StaticRules, StaticVlm, readings, recording
@@ -291,7 +290,7 @@ LAST = ["cosine", "target", "repair"]
 
 def told(found: Evaluation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines of an evaluation at a terminal of 80 columns."""
-    monkeypatch.setattr(static_tables, "console", Console(width=80))
+    monkeypatch.setattr(common.console, "width", 80)
     static_tables.tell(found)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
