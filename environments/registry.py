@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
+from collections.abc import Callable
 
 from environments.errors import UnknownTask
 from environments.task import CATEGORIES, TIERS, Task
 
 _ID = re.compile(r"[a-z0-9_]+(/[a-z0-9_-]+)+-v\d+")
 _tasks: dict[str, Task] = {}
+_origins: dict[str, Callable[[], str]] = {}
 
 
 def register(task: Task) -> Task:
@@ -48,6 +50,16 @@ def register(task: Task) -> Task:
         raise ValueError(f"{task.id}: tutorial seed {task.tutorial_seed} is also a public seed")
     _tasks[task.id] = task
     return task
+
+
+def explain(family: str, origin: Callable[[], str]) -> None:
+    """Have a wrong id of a family answered with where its tasks come from, for one whose tasks users register.
+
+    Args:
+        family: the first part of its tasks' ids.
+        origin: gives the clause; called when an id is refused.
+    """
+    _origins[family] = origin
 
 
 def tasks() -> list[Task]:
@@ -97,7 +109,14 @@ def match(pattern: str) -> list[Task]:
 
 
 def suggestion(task_id: str) -> str:
-    """A clause that helps someone who mistyped: other versions, the nearest id, or all families."""
+    """A clause that helps someone who mistyped: other versions, the nearest id, or all families.
+
+    Of a family that is explained (`explain`): what there is of it, and where it comes from.
+    """
+    family = task_id.partition("/")[0]
+    if family in _origins:
+        near = difflib.get_close_matches(task_id, [known for known in _tasks if known.startswith(f"{family}/")], n=1)
+        return (f"; did you mean {near[0]!r}?" if near else "") + f"; {_origins[family]()}"
     stem = re.sub(r"-v\d+$", "", task_id)
     versions = [known for known in _tasks if re.sub(r"-v\d+$", "", known) == stem]
     if versions:

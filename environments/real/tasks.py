@@ -12,7 +12,7 @@ from pathlib import Path
 
 from environments.errors import InvalidProfile
 from environments.real.profile import RobotProfile, load
-from environments.registry import register
+from environments.registry import explain, register, tasks
 from environments.task import IRREVERSIBLE, NO_EXPERT, ONE_AT_A_TIME, ActionSpace, Milestone, Task
 
 log = logging.getLogger(__name__)
@@ -37,15 +37,28 @@ def task_of(profile: RobotProfile) -> Task:
     )
 
 
+def _places() -> list[Path]:
+    return [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+
+
 def _files() -> Iterator[Path]:
-    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        place = Path(name).expanduser()
+    for place in _places():
         if place.is_dir():
             yield from sorted(path for path in place.iterdir() if path.suffix in (".yaml", ".yml"))[:_MOST_FILES]
         elif place.exists():
             yield place
         else:
             log.warning("%s names %s, which does not exist", VARIABLE, place)
+
+
+def _origin() -> str:
+    """Where `real/` tasks come from, and which there are."""
+    told = f"robots are registered by profiles, files or folders, that {VARIABLE} names"
+    if not _places():
+        return f"{told}, and it is not set (docs/real-robot.md)"
+    named = os.pathsep.join(map(str, _places()))
+    found = [task.id for task in tasks() if task.id.startswith("real/")]
+    return f"{told}; {named} has " + (", ".join(found) if found else "no profile that can be used")
 
 
 def _register_all() -> None:
@@ -58,4 +71,5 @@ def _register_all() -> None:
             log.warning("%s is left out: %s", path, error)
 
 
+explain("real", _origin)
 _register_all()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -414,6 +416,32 @@ def test_a_camera_that_the_profile_wants_must_be_there_in_that_size(server: Robo
         env = make_real(tasks.task_of(profile.parse(text)), ActionSpace.NATIVE)
         with pytest.raises(RobotError, match=said):
             env.reset(seed=0)
+
+
+PYTHON = "import environments; print(environments.suggestion('real/bench-v1'))"
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("", "ARENA_ROBOTS names, and it is not set (docs/real-robot.md)"),
+        ("{0}/nowhere", "ARENA_ROBOTS names; {0}/nowhere has no profile that can be used"),
+        ("{0}/far.yaml", "ARENA_ROBOTS names; {0}/far.yaml has real/far-v1"),
+        ("{0}", "did you mean 'real/bnech-v1'?; robots are registered"),
+    ],
+)
+def test_an_unknown_robot_is_answered_with_what_registers_robots(named: str, said: str, tmp_path: Path) -> None:
+    """As a command that is started with that ARENA_ROBOTS answers."""
+    for name in ("far", "bnech"):
+        text = (PROFILE % "ws://127.0.0.1:1").replace("name: point", f"name: {name}")
+        (tmp_path / f"{name}.yaml").write_text(text, "utf-8")
+    seen = subprocess.run(
+        [sys.executable, "-c", PYTHON],
+        env={**os.environ, tasks.VARIABLE: named.format(tmp_path)},
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert said.format(tmp_path) in seen.stdout
+    assert "games/" not in seen.stdout, "no task of another family is a robot"
 
 
 @pytest.mark.parametrize(
