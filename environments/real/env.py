@@ -162,7 +162,8 @@ class RealRobotEnv(ArenaEnv):
                 has = ", ".join(f"{name} {h} x {w}" for name, (h, w) in robot.cameras.items())
                 height, width = self.profile.picture
                 told = f"`{key}: {camera}` in {height} x {width}, and the robot has {has or 'no camera'}"
-                raise RobotError(f"{self.task.id}: the profile wants {told}")
+                mend = "name its cameras in `agentview` and `wrist`, and in `picture` the size of both"
+                raise RobotError(f"{self.task.id}: the profile wants {told}; {mend}")
         chosen = int(self.np_random.integers(_SEEDS)) if seed is None else seed
         self._arm = RealArm(self._robot.reset(self.task.goal, chosen))
         self._steps, self._told, self._command, self._done, self._judged = 0, [0.0] * 7, 0.0, False, False

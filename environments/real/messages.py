@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from environments.real.robot import ACTION_SIZE, Description, Picture, Reading, Vector
+from environments.real.robot import ACTION_SIZE, Description, Picture, Reading, RobotFault, Vector
 
 MAX_REQUEST = 64 * 2**10
 """Bytes of the longest request that a server reads."""
@@ -24,6 +24,7 @@ MAX_ANSWER = 32 * 2**20
 MAX_CAMERAS = 8
 MAX_EDGE_PX = 4096
 MAX_TEXT = 2000
+_VECTORS = ("position", "rotation", "axis_angle", "velocity", "fingers")
 CODES = ("protocol", "version", "busy", "not-ready", "bad-action", "watchdog", "stopped", "robot")
 """What may be wrong, in one word each; the message says it in full."""
 
@@ -178,24 +179,22 @@ def description_in(message: Any) -> tuple[Description, float]:
 
 
 def reading_out(reading: Reading) -> dict[str, Any]:
-    """A reading as it is sent."""
-    return {
-        "time_s": float(reading.time_s),
-        "position": reading.position.tolist(),
-        "rotation": reading.rotation.ravel().tolist(),
-        "axis_angle": reading.axis_angle.tolist(),
-        "velocity": reading.velocity.tolist(),
-        "fingers": reading.fingers.tolist(),
-        "pictures": {
-            name: {
-                "time_s": float(picture.time_s),
-                "height": picture.pixels.shape[0],
-                "width": picture.pixels.shape[1],
-                "rgb": np.ascontiguousarray(picture.pixels, np.uint8).tobytes(),
-            }
-            for name, picture in reading.pictures.items()
-        },
-    }
+    """A reading as it is sent.
+
+    Raises:
+        RobotFault: for a picture that is not (H, W, 3) uint8. Fractions in [0, 1] would be sent as black.
+    """
+    numbers = {name: np.asarray(getattr(reading, name), float).ravel().tolist() for name in _VECTORS}
+    pictures = {name: _picture_out(picture, name) for name, picture in reading.pictures.items()}
+    return {"time_s": float(reading.time_s), **numbers, "pictures": pictures}
+
+
+def _picture_out(picture: Picture, name: str) -> dict[str, Any]:
+    pixels = np.asarray(picture.pixels)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+        raise RobotFault(f"the picture of {name!r} is {pixels.shape} {pixels.dtype}; expected (height, width, 3) uint8")
+    height, width, _ = pixels.shape
+    return {"time_s": float(picture.time_s), "height": height, "width": width, "rgb": pixels.tobytes()}
 
 
 def reading_in(message: Any) -> Reading:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ from environments.real import messages, profile, tasks
 from environments.real.client import RobotClient
 from environments.real.env import RealRobotEnv, make_real
 from environments.real.messages import BadMessage
-from environments.real.robot import PROTOCOL, RobotFault
+from environments.real.robot import PROTOCOL, Picture, RobotFault
 from environments.real.server import RobotServer
 from environments.real.timing import Stopwatch
 from environments.task import ActionSpace
@@ -223,6 +224,33 @@ def test_the_robots_own_words_and_a_bug_in_its_code_both_stop_it(
     assert server.state == "stopped" and robot.done[-1] == "stop"
 
 
+@pytest.mark.parametrize(
+    ("pixels", "said"),
+    [
+        (np.full((32, 32, 3), 0.5), r"the picture of 'wrist' is \(32, 32, 3\) float64; expected .* uint8"),
+        (np.zeros((32, 32), np.uint8), r"is \(32, 32\) uint8; expected \(height, width, 3\)"),
+    ],
+)
+def test_a_picture_of_another_kind_stops_the_robot_and_is_not_sent_as_something_else(
+    robot: PointRobot, client: RobotClient, monkeypatch: pytest.MonkeyPatch, pixels: Any, said: str
+) -> None:
+    seen = robot.observe
+    wrong = {"wrist": Picture(0.0, pixels)}
+    monkeypatch.setattr(robot, "observe", lambda cameras: replace(seen(cameras), pictures=wrong if cameras else {}))
+    client.reset("go", 0)
+    with pytest.raises(RobotError, match=said):
+        client.observe(["wrist"])
+    assert robot.done[-1] == "stop"
+
+
+def test_readings_may_be_plain_lists(robot: PointRobot, client: RobotClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = robot.observe
+    listed: Any = {"position": [0.1, 0.2, 0.3], "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}
+    monkeypatch.setattr(robot, "observe", lambda cameras: replace(seen(cameras), **listed))
+    reading = client.reset("go", 0)
+    assert reading.position.tolist() == [0.1, 0.2, 0.3] and (reading.rotation == np.eye(3)).all()
+
+
 def test_hostile_requests_are_refused_by_name_and_the_robot_does_not_move(
     robot: PointRobot, server: RobotServer
 ) -> None:
@@ -410,7 +438,10 @@ def test_what_hardware_cannot_do_is_said(robot: PointRobot, server: RobotServer)
 
 
 def test_a_camera_that_the_profile_wants_must_be_there_in_that_size(server: RobotServer) -> None:
-    for more, said in (("wrist: hand\n", "`wrist: hand` in 32 x 32"), ("", "`agentview: agentview` in 64 x 64")):
+    for more, said in (
+        ("wrist: hand\n", "`wrist: hand` in 32 x 32"),
+        ("", "`agentview: agentview` in 64 x 64.* in `picture` the size of both"),
+    ):
         text = PROFILE % server.url + more
         text = text if more else text.replace("[32, 32]", "[64, 64]")
         env = make_real(tasks.task_of(profile.parse(text)), ActionSpace.NATIVE)
