@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -18,6 +17,8 @@ from typing import Any, NoReturn, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from agents import errors
+from agents.gateway import bodies
+from agents.gateway.clients import litellm_module, openai_client
 from agents.gateway.clips import as_files, has_video
 from agents.gateway.pricing import Price
 from agents.gateway.secrets import Mask
@@ -30,8 +31,6 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
 
 FRAMES_INSTEAD = "set `video: frames` to send the same pictures one by one"
 
-MAX_BYTES = 8 * 2**20
-"""Longest reply that is taken: a hundred times what a model writes. All of it is kept in the record."""
 _DEEPEST = 100
 """Levels of a reply: ten times what any provider needs, a tenth of what Python's stack bears."""
 
@@ -112,8 +111,6 @@ class OpenAIBackend:
             if isinstance(failure.error, errors.BadRequest) and has_video(body):
                 raise Failure(errors.BadRequest(f"{failure} (if it takes no video: {FRAMES_INSTEAD})")) from None
             raise
-        if len(raw.content) > MAX_BYTES:
-            _no_completion(raw.status_code, f"it has {len(raw.content):,} bytes; at most {MAX_BYTES:,} are taken")
         # Before the body is cut anywhere: half a key would not be known as one.
         text = self._mask.known(raw.text)
         try:
@@ -125,18 +122,6 @@ class OpenAIBackend:
     def price(self, model: str) -> Price | None:
         """Unknown: the endpoint is somebody's own."""
         return None
-
-
-@functools.lru_cache(maxsize=32)
-def openai_client(base_url: str, api_key: str | None) -> Any:
-    """The process's one client for an address: making one takes 0.1 s, and connections are kept open.
-
-    Servers without keys want any; the SDK will not go without. It must not find one by itself
-    either: OPENAI_API_KEY belongs to OpenAI and to no other address.
-    """
-    import openai
-
-    return openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=0)
 
 
 @dataclass
@@ -189,18 +174,6 @@ class LiteLLMBackend:
         return Price(Decimal(repr(cost[0])), Decimal(repr(cost[1])), f"litellm {_version('litellm')} price table")
 
 
-@functools.cache
-def litellm_module() -> Any:
-    """The module litellm, imported when first wanted, and kept quiet."""
-    # Unless told so before its import, litellm fetches its price table from the network.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
-
-    litellm.suppress_debug_info = True  # otherwise it prints advice to the terminal at each error
-    litellm.telemetry = False
-    return litellm
-
-
 def _takes_video(entry: Mapping[str, Any]) -> bool:
     """Whether a model's entry in litellm's table says so, in either of the two ways that the table has."""
     return entry.get("supports_video_input") is True or "video" in (entry.get("supported_modalities") or ())
@@ -225,16 +198,32 @@ def translated(call: Callable[[], T], timeout_s: float, meanwhile: Callable[[], 
         return bounded(call, timeout_s, meanwhile)
     except TimeoutError:
         raise Failure(errors.ProviderTimeout(f"no complete answer within {timeout_s:g} s")) from None
-    except openai.APITimeoutError:
-        raise Failure(errors.ProviderTimeout(f"no answer within {timeout_s:g} s")) from None
-    except openai.APIConnectionError as error:
-        raise _connection_failure(error) from None
-    except openai.APIStatusError as error:
+    except bodies.UnreadableBody as error:
+        raise _body_failure(error) from None
+    except openai.OpenAIError as error:
+        if unreadable := _first_cause(error, bodies.UnreadableBody):
+            raise _body_failure(unreadable) from None
+        raise _sdk_failure(error, timeout_s) from None
+
+
+def _body_failure(error: bodies.UnreadableBody) -> Failure:
+    return Failure(errors.ServerError(f"HTTP {error.status}, and its body {error}", status=error.status))
+
+
+def _sdk_failure(error: Exception, timeout_s: float) -> Failure | ContentRefused:
+    """What an exception of the SDKs amounts to."""
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return Failure(errors.ProviderTimeout(f"no answer within {timeout_s:g} s"))
+    if isinstance(error, openai.APIConnectionError):
+        return _connection_failure(error)
+    if isinstance(error, openai.APIStatusError):
         # litellm reports a lost connection as an HTTP 500 of its own making.
         lost = _first_cause(error, openai.APIConnectionError) if error.status_code >= 500 else None
-        raise (_connection_failure(lost) if lost else _status_failure(error)) from None
-    except openai.OpenAIError as error:  # an unreadable answer, a missing key, litellm's catch-all
-        raise Failure(errors.ServerError(f"{type(error).__name__}: {error}", status=200)) from None
+        return _connection_failure(lost) if lost else _status_failure(error)
+    # An unreadable answer, a missing key, litellm's catch-all.
+    return Failure(errors.ServerError(f"{type(error).__name__}: {error}", status=200))
 
 
 def bounded(call: Callable[[], T], timeout_s: float, meanwhile: Callable[[], None] | None = None) -> T:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents import errors
-from agents.gateway.backends import Failure, litellm_module, openai_client, translated
+from agents.gateway import bodies
+from agents.gateway.backends import Failure, translated
+from agents.gateway.clients import litellm_module, openai_client
 from agents.gateway.secrets import Mask
 from agents.gateway.settings import GatewaySettings
 
@@ -17,6 +20,8 @@ MAX_BATCH = 128
 """Texts in one request: what the common servers take."""
 MAX_CHARACTERS = 4_000
 """Of one text; the rest is cut."""
+MAX_BYTES = 32 * 2**20
+"""Of an answer: twice what vectors of 4,096 numbers take for a whole request, each written in 32 characters."""
 
 
 def embed(texts: Sequence[str], settings: GatewaySettings, timeout_s: float = 60.0) -> NDArray[np.float64]:
@@ -42,7 +47,7 @@ def embed(texts: Sequence[str], settings: GatewaySettings, timeout_s: float = 60
 def _ask(batch: list[str], settings: GatewaySettings, timeout_s: float) -> Any:
     key = settings.key()
     try:
-        return translated(_sender(batch, settings, key, timeout_s), timeout_s)
+        return translated(partial(_send, batch, settings, key, timeout_s), timeout_s)
     except Failure as failure:
         message = Mask(key).text(f"{settings.model} at {settings.endpoint}: {failure.error}")
         if isinstance(failure.error, errors.ServerError):
@@ -50,14 +55,15 @@ def _ask(batch: list[str], settings: GatewaySettings, timeout_s: float) -> Any:
         raise type(failure.error)(message) from None
 
 
-def _sender(batch: list[str], settings: GatewaySettings, key: str | None, timeout_s: float) -> Callable[[], Any]:
+def _send(batch: list[str], settings: GatewaySettings, key: str | None, timeout_s: float) -> Any:
     body: dict[str, Any] = {"model": settings.model, "input": batch}
-    if settings.way == "openai":
-        client = openai_client(settings.base_url or "", key)
-        return lambda: client.post("/embeddings", body=body, cast_to=object, options={"timeout": timeout_s})
-    given = {"api_base": settings.base_url} if settings.base_url else {}
-    given |= {"api_key": key} if key else {}
-    return lambda: litellm_module().embedding(**body, **given, timeout=timeout_s, num_retries=0).model_dump()
+    with bodies.at_most(MAX_BYTES):
+        if settings.way == "openai":
+            client = openai_client(settings.base_url or "", key)
+            return client.post("/embeddings", body=body, cast_to=object, options={"timeout": timeout_s})
+        given = {"api_base": settings.base_url} if settings.base_url else {}
+        given |= {"api_key": key} if key else {}
+        return litellm_module().embedding(**body, **given, timeout=timeout_s, num_retries=0).model_dump()
 
 
 def _vectors(reply: Any, n: int, settings: GatewaySettings) -> NDArray[np.float64]:

@@ -89,7 +89,7 @@ def test_litellm_is_asked_whether_a_model_takes_video_before_anything_is_sent() 
 
 
 def test_for_litellms_providers_a_video_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agents.gateway.backends import litellm_module
+    from agents.gateway.clients import litellm_module
 
     sent: list[dict[str, Any]] = []
 

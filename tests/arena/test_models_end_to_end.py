@@ -145,6 +145,7 @@ def test_all_behaviours_of_the_fake_are_in_the_table() -> None:
     played = {part.partition(":")[0] for case in CASES for part in case.behaviour.split("-then-")}
     elsewhere = {"usage", "surrogates", "deep"}  # what becomes of the record, not of the episode: tests of the gateway
     elsewhere |= {"html-key", "loud", "huge"}  # what of a reply is kept and told: there too
+    elsewhere |= {"packed", "bomb", "endless"}  # how much of it is read: there too
     elsewhere |= {"diagnose"}  # a diagnoser's answer, not an agent's: test_diagnosis_served
     assert set(BEHAVIOURS) - played == {"echo", *elsewhere}, "echo is `ok` with another rationale"
 

@@ -23,6 +23,7 @@ import base64
 import binascii
 import contextlib
 import email.utils
+import functools
 import hashlib
 import io
 import json
@@ -30,6 +31,7 @@ import re
 import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -71,6 +73,9 @@ BEHAVIOURS = {
     "html-key": "the same, with the key that it was given across its 120th character",
     "loud": "HTTP 500 that says 100 kB, control characters among them",
     "huge": "a good answer with a field of its argument in MiB (9)",
+    "packed": "a good answer whose Content-Encoding is its argument: gzip (if none), deflate, raw-deflate, or a lie",
+    "bomb": "gzip that unpacks to its argument in MiB (200) of white space",
+    "endless": "white space as fast as it is read, and no end; the argument is the HTTP status (200)",
     "broken-json": "HTTP 200 with half a JSON document",
     "no-choices": "HTTP 200 with a JSON object that is no chat completion",
     "hang": "no answer until the server is closed",
@@ -288,7 +293,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind, _, argument = self.provider.choose(seen).partition(":")
         if kind not in BEHAVIOURS:
             return self._error(404, f"no model does {kind!r}; there are {', '.join(BEHAVIOURS)}", "model_not_found")
-        if not (self._failed_http(seen, kind, argument) or self._failed_line(kind)):
+        if not (self._failed_http(seen, kind, argument) or self._failed_line(kind, argument)):
             self._answer(seen, kind, argument)
         return None
 
@@ -333,15 +338,17 @@ class _Handler(BaseHTTPRequestHandler):
                 self._error(500, "\x1b]0;mine\x07\x1b[2J\x9b31m" + "ha" * 50_000, "server_error")
             case "broken-json":
                 self._bytes(200, b'{"id": "x", "choices": [{"mess', "application/json")
+            case "bomb":
+                self._bytes(200, bomb(int(argument or 200)), "application/json", {"Content-Encoding": "gzip"})
             case "no-choices":
                 self._json(200, {"id": "x", "object": "chat.completion", "choices": []})
             case _:
                 return False
         return True
 
-    def _failed_line(self, kind: str) -> bool:
+    def _failed_line(self, kind: str, argument: str) -> bool:
         """Misbehaviours of the connection itself."""
-        self.close_connection = kind in ("hang", "trickle", "drop")
+        self.close_connection = kind in ("hang", "trickle", "drop", "endless")
         if kind == "hang":
             self.provider.closing.wait()
         elif kind == "trickle":
@@ -355,6 +362,13 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
                 except OSError:
                     break
+        elif kind == "endless":
+            self.send_response(int(argument or 200))
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not self.provider.closing.is_set():
+                    self.wfile.write(b" " * 2**16)
         return self.close_connection
 
     def _answer(self, seen: Seen, kind: str, argument: str) -> None:
@@ -412,7 +426,13 @@ class _Handler(BaseHTTPRequestHandler):
             reply["padding"] = "x" * (int(argument or 9) * 2**20)
         elif kind == "deep":
             reply["deep"] = json.loads("[" * 900 + "]" * 900)
-        self._json(200, reply)
+        if kind == "packed":
+            form = {"gzip": 31, "deflate": 15, "raw-deflate": -15}.get(argument or "gzip", 31)
+            body = zlib.compress(json.dumps(reply).encode(), wbits=form)
+            encoding = (argument or "gzip").removeprefix("raw-")
+            self._bytes(200, body, "application/json", {"Content-Encoding": encoding})
+        else:
+            self._json(200, reply)
         return None
 
     def _json(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
@@ -431,6 +451,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
         except OSError:  # the caller has gone, as callers with timeouts do
             self.close_connection = True
+
+
+@functools.cache
+def bomb(n_mib: int) -> bytes:
+    """White space in gzip, a thousandth of its size; the same block again and again."""
+    squeezer, space, crc = zlib.compressobj(wbits=31), b" " * 2**20, 0
+    head, block = (squeezer.compress(space) + squeezer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    for _ in range(n_mib):
+        crc = zlib.crc32(space, crc)
+    end = squeezer.flush()[:-8] + crc.to_bytes(4, "little") + (n_mib * len(space)).to_bytes(4, "little")
+    return head + block * (n_mib - 1) + end
 
 
 def _pictures(body: dict[str, Any]) -> Iterable[np.ndarray]:
