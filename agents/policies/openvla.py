@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from agents.errors import (
     ServerError,
     UnusableAnswer,
 )
+from agents.gateway import bodies
 from agents.policies import wire
 from agents.policies.chunks import read_rows
 from agents.policies.client import Answer, Episode, PolicyClient
@@ -85,24 +87,30 @@ class OpenVLAClient(PolicyClient):
         deadline_s = self.clock.monotonic() + timeout_s
         try:
             with self._http.stream("POST", self._url(), content=body, headers=self._headers()) as reply:
-                data = bytearray()
-                for piece in reply.iter_bytes():
-                    data += piece
-                    if len(data) > wire.MAX_BYTES:
-                        raise UnusableAnswer(f"{place} answers with more than the {wire.MAX_BYTES:,} bytes read")
-                    if self.clock.monotonic() > deadline_s:  # httpx bounds each read, not the whole
-                        raise httpx.ReadTimeout("")
+                pieces = self._until(deadline_s, reply.iter_raw())
+                packing = reply.headers.get("content-encoding", "")
+                said = self.blotted(b"".join(bodies.unpacked(pieces, packing, wire.MAX_BYTES)))
+        except bodies.UnreadableBody as error:
+            raise UnusableAnswer(f"{place} answers, and its body {error}") from None
         except httpx.ConnectTimeout:
             raise NetworkError(f"{place}: no connection within {timeout_s:g} s") from None
         except httpx.TimeoutException:
             raise ProviderTimeout(f"{place} gave no answer within `timeout_s` = {timeout_s:g} s") from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except httpx.TransportError as error:
             raise NetworkError(
                 f"{place}: {type(error).__name__}: {self.quoted(str(error))}; start the server, or check `url`"
             ) from None
-        said = self.blotted(bytes(data))
         self._check(reply.status_code, said)
         return said
+
+    def _until(self, deadline_s: float, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces of a body, in time: httpx bounds each wait, and not the whole."""
+        import httpx
+
+        for piece in pieces:
+            if self.clock.monotonic() > deadline_s:
+                raise httpx.ReadTimeout("")
+            yield piece
 
     def _check(self, status: int, data: bytes) -> None:
         place = self.options.place
@@ -120,7 +128,8 @@ class OpenVLAClient(PolicyClient):
 
     def _headers(self) -> dict[str, str]:
         key = self.options.key()
-        return {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        usual = {"Content-Type": "application/json", "Accept-Encoding": bodies.ACCEPTED}
+        return usual | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
 def _unwrapped(reply: Any, client: OpenVLAClient) -> Any:

@@ -79,6 +79,7 @@ class WebSocketClient(PolicyClient):
                 str(self.options.url),
                 compression=None,
                 max_size=MAX_BYTES,
+                max_queue=1,  # nothing comes unasked; by default 16 such messages would be kept
                 additional_headers=self._headers(),
                 open_timeout=self.options.timeout_s,
                 close_timeout=1.0,

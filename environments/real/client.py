@@ -136,8 +136,8 @@ class RobotClient:
         self.close()
         try:
             opened = connect(
-                self._url, compression=None, max_size=MAX_ANSWER, open_timeout=self._timeout_s, close_timeout=1.0,
-                ping_interval=None, proxy=None,
+                self._url, compression=None, max_size=MAX_ANSWER, max_queue=1, open_timeout=self._timeout_s,
+                close_timeout=1.0, ping_interval=None, proxy=None,
             )  # fmt: skip
             self._connection = self._held.enter_context(opened)
         except (InvalidURI, InvalidHandshake, TimeoutError, OSError) as error:

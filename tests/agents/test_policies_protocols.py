@@ -357,7 +357,9 @@ OPENVLA = {
     "error-map": (errors.UnusableAnswer, r"answers HTTP 200 with .*CUDA out of memory"),
     "text": (errors.UnusableAnswer, r'answers with text: "hello"'),
     "html": (errors.UnusableAnswer, r"is no JSON"),
-    "oversize": (errors.UnusableAnswer, r"more than the 33,554,432 bytes"),
+    "oversize": (errors.UnusableAnswer, r"its body has more than the 33,554,432 bytes"),
+    "bomb": (errors.UnusableAnswer, r"its body has more than the 33,554,432 bytes"),
+    "packed-br": (errors.UnusableAnswer, r"its body is packed as 'br', where gzip, deflate were asked for"),
     "object": (errors.UnusableAnswer, r"'\|O' is refused"),
     "structured": (errors.UnusableAnswer, r"is refused"),
     "narrow": (errors.UnusableAnswer, r"`action` has shape \(6,\), expected \(H, 7\) or \(7,\)"),
@@ -380,6 +382,13 @@ def test_openvlas_bad_answers(world: ArmWorld, kind: str) -> None:
             steps(agent, world, 3)
         assert str(caught.value).isprintable()
         assert len(server.seen) == 2  # what is wrong in itself is not asked again
+
+
+def test_openvlas_packed_answers_are_unpacked(world: ArmWorld) -> None:
+    with OpenVLA() as plain, OpenVLA(requests=["packed"] * 2) as packing:
+        played = [[tuple(d.action) for d in steps(player(at, "openvla"), world, 2)] for at in (plain, packing)]
+        assert played[0] == played[1]
+        assert packing.headers[-1]["accept-encoding"] == "gzip, deflate"
 
 
 @pytest.mark.parametrize("kind", ["500", "drop"])

@@ -17,7 +17,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 
@@ -397,6 +398,9 @@ class _ActHandler(BaseHTTPRequestHandler):
                 return self._answer(200, b"<!doctype html><p>It works.")
             case "oversize":
                 return self._answer(200, b'"' + b"x" * TOO_MUCH + b'"')
+            case "bomb" | "packed-br":
+                packed = zlib.compress(b" " * 2 * TOO_MUCH, wbits=31)
+                return self._answer(200, packed, {"Content-Encoding": "gzip" if kind == "bomb" else "br"})
             case "object":
                 return self._answer(200, b'{"__numpy__": "AAAA", "dtype": "|O", "shape": [7]}')
             case "structured":
@@ -409,8 +413,10 @@ class _ActHandler(BaseHTTPRequestHandler):
                 fake.closing.wait(fake.slow_s)
             case "trickle":
                 return self._trickle()
-        value = fake.action(request, kind)
-        return self._answer(200, json.dumps(value, default=_json_numpy).encode())
+        said = json.dumps(fake.action(request, kind), default=_json_numpy).encode()
+        if kind == "packed":
+            return self._answer(200, zlib.compress(said, wbits=31), {"Content-Encoding": "gzip"})
+        return self._answer(200, said)
 
     def _trickle(self) -> None:
         """A byte now and then, so that no single wait is long."""
@@ -425,9 +431,11 @@ class _ActHandler(BaseHTTPRequestHandler):
                 break
         self.close_connection = True
 
-    def _answer(self, status: int, data: bytes) -> None:
+    def _answer(self, status: int, data: bytes, more: Mapping[str, str] | None = None) -> None:
         with contextlib.suppress(OSError):
             self.send_response(status)
+            for name, value in (more or {}).items():
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
