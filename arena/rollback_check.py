@@ -13,7 +13,6 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ import numpy as np
 import environments
 from arena.certification import machine
 from arena.errors import InexactRollback
+from arena.files import put
 from arena.identity import digest
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError, InfrastructureError
@@ -292,17 +292,14 @@ class RollbackChecks:
                 f"Try it alone: arena certify --rollback {task.id}"
             )
         if self._folder is not None:
-            self._remember(self._folder, found, self._file(self._folder, task))
+            self._remember(found, self._file(self._folder, task))
 
     def _file(self, folder: Path, task: Task) -> Path:
         return folder / f"{digest([VERSION, task.id, _versions(), machine(), platform.node()])}.json"
 
-    def _remember(self, folder: Path, found: RollbackCheck, file: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: other processes look at it.
-        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False, encoding="utf-8") as part:
-            json.dump({**found.to_json(), "versions": _versions(), "machine": machine()}, part, indent=1)
-        Path(part.name).replace(file)
+    def _remember(self, found: RollbackCheck, file: Path) -> None:
+        told = {**found.to_json(), "versions": _versions(), "machine": machine()}
+        put(file, json.dumps(told, indent=1).encode())
 
 
 def _versions() -> dict[str, str]:

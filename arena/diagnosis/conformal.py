@@ -30,7 +30,7 @@ from arena.diagnosis.rollout import Journal, Rollout, roll_out
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.tempo import Count, Profile, Subgoals, Tempo
 from arena.errors import ArenaError, Problem
-from arena.faults.dataset import put
+from arena.files import put
 from arena.identity import canonical, digest
 from arena.text import clean
 from environments.env import ArenaEnv

@@ -35,11 +35,11 @@ from arena.faults.dataset import (
     files_below,
     hash_of,
     packed,
-    put,
     work_of,
 )
 from arena.faults.making import Made, Maker, PolicyUnavailable
 from arena.faults.plan import BuildConfig, CannotBuild, Slot, slots
+from arena.files import put
 
 log = logging.getLogger(__name__)
 

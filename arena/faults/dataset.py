@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arena.errors import ArenaError
 from arena.faults.plan import BuildConfig, Split
+from arena.files import put
 from environments.task import nearest
 from storage.video import Frame, read_frames
 
@@ -258,17 +258,6 @@ def hash_of(path: Path) -> str:
 def files_below(folder: Path) -> Iterator[str]:
     """Every file below a folder, sorted, with forward slashes."""
     yield from sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def put(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a name that exists is whole whatever ends the process."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:

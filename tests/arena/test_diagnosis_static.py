@@ -21,9 +21,10 @@ from arena.cli import common, static_tables
 from arena.diagnosis import static_view
 from arena.diagnosis.signals import Reading
 from arena.diagnosis.static import StaticRules, StaticVlm, readings, recording
-from arena.faults.dataset import Dataset, Episode, Manifest, Truth, as_line, clip_path, data_path, packed, put
+from arena.faults.dataset import Dataset, Episode, Manifest, Truth, as_line, clip_path, data_path, packed
 from arena.faults.evaluation import Evaluation, NothingToShow, evaluate
 from arena.faults.plan import BuildConfig
+from arena.files import put
 from arena.models import ModelOptions
 from storage.video import VideoWriter
 
