@@ -15,13 +15,14 @@ from environments.errors import UnsupportedSpace
 from environments.task import ActionSpace, Task
 
 if TYPE_CHECKING:
+    from environments.robots.believing import BelievingPlayer
     from environments.robots.expert import BelievingExpert
-    from environments.robots.suite.believing import BelievingPlayer
 
 
 class ScriptedPolicy(Agent):
-    """A scripted tabletop policy that does not re-check its grasp, as many learned policies do not.
+    """A scripted policy that does not re-check its grasp, as many learned policies do not.
 
+    It plays the tabletop and the LIBERO tasks that the scripted expert manages.
     Told that the world went back, it looks at the scene once and believes what is true then. A varied retry gives its
     hand a little noise.
     """
@@ -34,16 +35,19 @@ class ScriptedPolicy(Agent):
     _policy: BelievingExpert | BelievingPlayer | None = None
 
     def unfit(self, task: Task, space: ActionSpace) -> str | None:
-        """It knows the tabletop's native space alone."""
-        if space == ActionSpace.NATIVE and task.id.startswith("tabletop/"):
-            return None
-        return f"agent {self.name!r} plays the native space of tabletop tasks, not the {space} space of {task.id}"
+        """It knows the native space of the tabletop and of LIBERO, where there is an expert."""
+        if space == ActionSpace.NATIVE and task.id.startswith(("tabletop/", "libero/")):
+            return without_expert(self, task)
+        return (
+            f"agent {self.name!r} plays the native space of tabletop and LIBERO tasks, not the {space} space of"
+            f" {task.id}"
+        )
 
     def reset(self, briefing: Briefing) -> None:
         """Begin an episode without beliefs.
 
         Raises:
-            UnsupportedSpace: for anything but the native space of a tabletop task.
+            UnsupportedSpace: for anything but the native space of a tabletop or LIBERO task.
         """
         super().reset(briefing)
         reason = self.unfit(briefing.task, briefing.space)

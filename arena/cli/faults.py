@@ -25,6 +25,7 @@ from arena.cli.common import (
 from arena.cli.diagnose import tracks
 from arena.cli.diagnose_options import kinds_of, refuse, severities_of, tasks_of
 from arena.cli.endpoints import agent_of, player_of
+from arena.cli.libero import use_libero
 from arena.cli.static_tables import tell
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
@@ -37,7 +38,6 @@ from arena.faults.plan import DEFAULT_PLAYERS, BuildConfig, Player
 from arena.location import DEFAULT_FOLDER
 from arena.models import ModelOptions
 from environments.robots.faults import KINDS
-from environments.robots.libero.loading import ASSETS
 
 app = typer.Typer(
     no_args_is_help=True, help="Datasets of robot episodes with faults, and diagnosers that look at them."
@@ -239,12 +239,9 @@ def _config(
         InvalidExperiment: with everything that is wrong.
     """
     problems: list[Problem] = []
-    if libero is not None and not libero.is_dir():
-        problems.append(Problem("--libero", str(libero), "is no folder"))
-    elif libero is not None:
-        os.environ[ASSETS] = str(libero.absolute())  # workers inherit it
-        if "libero/" not in tasks:
-            tasks = f"{tasks},libero/*"
+    use_libero(libero, problems)
+    if libero is not None and "libero/" not in tasks:
+        tasks = f"{tasks},libero/*"
     asked = {
         "tasks": tasks_of(listed(tasks), problems, "--tasks"),
         "players": DEFAULT_PLAYERS if policies is None else _players(policies, problems),

@@ -26,6 +26,9 @@ from arena.cli.common import (
     plain,
     print_json,
 )
+from arena.cli.diagnose_options import refuse
+from arena.cli.libero import Libero, use_libero
+from arena.errors import Problem
 
 POLICIES = ("scripted", "neighbour")
 DEFAULT_TASK = "tabletop/pick-place-bowl-v1"
@@ -54,6 +57,7 @@ def serve_policy(
     chunk: Annotated[int, typer.Option(min=1, max=1000, help="Actions in one answer; plain OpenVLA has one.")] = 10,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 takes a free one.")] = 8000,
+    libero: Libero = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve a policy of ours by a policy protocol until stopped.
@@ -62,6 +66,9 @@ def serve_policy(
     seed and execute what it is told; a client that does not is told so, in the way of the protocol. `neighbour` answers
     wherever the arm is, with what the expert did where a demonstration looked most alike (openpi's protocol).
     """
+    problems: list[Problem] = []
+    use_libero(libero, problems)
+    refuse(problems)
     _known("policy", policy, POLICIES)
     _known("protocol", protocol, PROTOCOLS)
     if told := missing_packages(protocol):

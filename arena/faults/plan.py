@@ -9,6 +9,7 @@ part in what is found.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
@@ -20,6 +21,7 @@ import environments
 from arena.errors import ArenaError
 from arena.identity import digest
 from environments.robots.faults.kinds import KINDS, KindName, Stage
+from environments.robots.libero.conventions import INIT_STATES
 from environments.task import ActionSpace
 
 VERSION: Final = 2
@@ -32,6 +34,8 @@ SEEDS_APART = 1_000
 HELD_OUT_SHARE = 0.3
 _SALT = "faults-split-2"
 """Chosen so that each family of the tabletop has tasks on both sides."""
+
+_VARIANT = re.compile(r"^(libero/[^/]+/\d+)-.*(-v\d+)$")
 
 Split = Literal["train", "heldout"]
 
@@ -176,8 +180,12 @@ class Slot:
 
 
 def split_of(task_id: str) -> Split:
-    """Which side a task is on: always the same, in every dataset, so that nothing leaks from one to another."""
-    share = int(hashlib.sha256(f"{_SALT}:{task_id}".encode()).hexdigest()[:8], 16) / 2**32
+    """Which side a task is on: always the same, in every dataset, so that nothing leaks from one to another.
+
+    A variant of a LIBERO task (`libero/goal/3-fast-v1`) is on the side of the task itself.
+    """
+    plain = _VARIANT.sub(r"\1\2", task_id)
+    share = int(hashlib.sha256(f"{_SALT}:{plain}".encode()).hexdigest()[:8], 16) / 2**32
     return "heldout" if share < HELD_OUT_SHARE else "train"
 
 
@@ -248,14 +256,14 @@ def _cell(
     """
     start = int(digest([config.seed, kind, severity, split], 8), 16)
     order = sorted(tasks, key=lambda task: digest([config.seed, kind, severity, task]))
-    stages: tuple[Stage | None, ...] = (None,) if kind is None else STAGES[kind]
     for j in range(wanted):
         attempts = []
         for k in range(config.tries):
             task = order[(j + k // 2) % len(order)]  # two tries a task: a world takes a second to build
             able = fit[task]
+            stages = _stages(kind, task)
             stage = stages[j % len(stages)] if k < (config.tries + 1) // 2 else stages[0]
-            seed = (start + j * config.tries + k + j // len(order)) % config.seeds
+            seed = (start + j * config.tries + k + j // len(order)) % _distinct(task, config.seeds)
             attempts.append(
                 Attempt(
                     task=task,
@@ -268,3 +276,17 @@ def _cell(
             )
         name = f"{kind or 'clean'}-{severity}-{split}-{j:03d}"
         yield Slot(name=name, kind=kind, severity=severity, split=split, attempts=tuple(attempts))
+
+
+def _stages(kind: KindName | None, task_id: str) -> Sequence[Stage | None]:
+    """Where a kind may begin in a task: LIBERO calls what is opened or turned `transport`."""
+    if kind is None:
+        return (None,)
+    if "libero" not in environments.get(task_id).tags:
+        return STAGES[kind]
+    return tuple(stage for stage in STAGES[kind] if stage not in ("open", "turn"))
+
+
+def _distinct(task_id: str, seeds: int) -> int:
+    """How many of the first seeds begin differently: LIBERO has fifty initial states and begins anew after them."""
+    return min(seeds, INIT_STATES) if "libero" in environments.get(task_id).tags else seeds

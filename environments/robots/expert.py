@@ -19,8 +19,9 @@ from environments.robots.tabletop import CUBE_HALF_M, TABLE_Z_M, TabletopWorld
 from environments.robots.world import CLOSE_STEPS, Arm, Vector
 
 if TYPE_CHECKING:
+    from environments.robots.believing import BelievingPlayer
+    from environments.robots.libero.env import LiberoEnv
     from environments.robots.robot_env import RobotEnv
-    from environments.robots.suite.believing import BelievingPlayer
     from environments.robots.tabletop_env import TabletopEnv
 
 HOVER_Z_M = TABLE_Z_M + 0.10
@@ -148,8 +149,12 @@ class BelievingExpert:
 
 
 def believing_player(env: RobotEnv) -> BelievingExpert | BelievingPlayer:
-    """The policy that does not re-check, for any tabletop task."""
-    from environments.robots.suite.believing import BelievingPlayer
+    """The policy that does not re-check, for any tabletop task and for LIBERO's that have an expert."""
+    if "libero" in env.task.tags:
+        from environments.robots.libero.believing import LiberoBelievingPlayer
+
+        return LiberoBelievingPlayer(cast("LiberoEnv", env))
+    from environments.robots.suite.believing import SuiteBelievingPlayer
     from environments.robots.suite.env import SuiteEnv
 
-    return BelievingPlayer(env) if isinstance(env, SuiteEnv) else BelievingExpert(cast("TabletopEnv", env))
+    return SuiteBelievingPlayer(env) if isinstance(env, SuiteEnv) else BelievingExpert(cast("TabletopEnv", env))

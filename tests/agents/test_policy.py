@@ -25,8 +25,17 @@ def table() -> Iterator[Any]:
 
 
 def test_it_refuses_what_it_cannot_play(env: Any, conf: Any) -> None:
-    with pytest.raises(UnsupportedSpace, match="native space of tabletop tasks"):
+    with pytest.raises(UnsupportedSpace, match="native space of tabletop and LIBERO tasks"):
         agents.create("scripted-policy").reset(conf.brief(env))
+
+
+def test_it_plays_the_tabletop_and_what_the_expert_manages_of_libero() -> None:
+    agent = agents.create("scripted-policy")
+    told = {task: agent.unfit(environments.get(task), environments.ActionSpace.NATIVE) for task in (
+        TASK, "libero/goal/0-v1", "libero/90/0-v1")}  # fmt: skip
+    assert told[TASK] is None and told["libero/goal/0-v1"] is None
+    assert "libero/90/0-v1 has none" in str(told["libero/90/0-v1"])
+    assert agent.unfit(environments.get("libero/goal/0-v1"), environments.ActionSpace.SEMANTIC)
 
 
 @needs_robots

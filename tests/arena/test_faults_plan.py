@@ -76,9 +76,29 @@ def test_every_kind_has_its_own_stage_among_its_stages():
 def test_tasks_that_no_policy_plays_are_refused_with_the_reason():
     with pytest.raises(CannotBuild, match="games/maze-v1 is no robot task"):
         slots(BuildConfig(tasks=("games/maze-v1",)))
-    only_tabletop = BuildConfig(tasks=("libero/goal/0-v1",), players=(Player(agent="scripted-policy"),))
-    with pytest.raises(CannotBuild, match="scripted-policy"):
-        slots(only_tabletop)
+    without_expert = BuildConfig(tasks=("libero/90/0-v1",), players=(Player(agent="scripted-policy"),))
+    with pytest.raises(CannotBuild, match="libero/90/0-v1 has none"):
+        slots(without_expert)
+
+
+def test_libero_begins_anew_after_fifty_seeds():
+    """Seeds 70,000 and 70,050 are one episode there, and two of the tabletop."""
+    tasks = ("libero/object/0-v1", "libero/object/2-v1", "tabletop/pick-place-bowl-v1")
+    plan = slots(BuildConfig(tasks=tasks, seeds=60, clean=400, per_cell=1))
+    seeds = {task: {a.seed for s in plan for a in s.attempts if a.task == task} for task in tasks}
+    assert {task: max(known) for task, known in seeds.items()} == {
+        tasks[0]: FIRST_SEED + 49, tasks[1]: FIRST_SEED + 49, tasks[2]: FIRST_SEED + 59,
+    }  # fmt: skip
+
+
+def test_libero_tries_no_stage_that_it_does_not_have():
+    plan = slots(BuildConfig(tasks=("libero/goal/0-v1",), kinds=("stuck",), severities=(3,), per_cell=10))
+    assert {a.stage for slot in plan if slot.kind for a in slot.attempts} == {"transport", "reach", "lift"}
+
+
+def test_a_variant_is_on_the_side_of_its_task():
+    for task in match("libero/*"):
+        assert split_of(task.id.replace("-v1", "-fast-v1")) == split_of(task.id)
 
 
 def test_options_are_checked():

@@ -39,7 +39,7 @@ OFF = np.array([0.03] * 3 + [0.3] * 3 + [0.01] * 2)
 
 
 class _Demonstrations(NamedTuple):
-    """All of one task, one behind the other."""
+    """All of one instruction, one behind the other."""
 
     instruction: str
     states: NDArray[np.float64]
@@ -70,7 +70,8 @@ class Neighbour:
         self._known: dict[str, _Demonstrations] = {}
         for task in tasks:
             found = _demonstrate(task, seeds, tell)
-            self._known[found.instruction] = found
+            alike = self._known.get(found.instruction)  # LIBERO gives the same words to tasks of different scenes
+            self._known[found.instruction] = found if alike is None else _together(alike, found)
 
     def chunk(self, seed: Any, at: State | int, length: int, told: Callable[[State], State] = same) -> Rows:
         """Refused: this policy looks, and reads (`look`).
@@ -151,6 +152,19 @@ def _demonstrate(task: str, seeds: Sequence[int], tell: Callable[[str], None] | 
         np.array(ends),
         np.stack(pictures),
         np.array(pictured),
+    )
+
+
+def _together(first: _Demonstrations, second: _Demonstrations) -> _Demonstrations:
+    """The demonstrations of two tasks with the same instruction."""
+    behind = len(first.states)
+    return _Demonstrations(
+        first.instruction,
+        np.concatenate([first.states, second.states]),
+        np.concatenate([first.actions, second.actions]),
+        np.concatenate([first.ends, second.ends + behind]),
+        np.concatenate([first.pictures, second.pictures]),
+        np.concatenate([first.pictured, second.pictured + behind]),
     )
 
 

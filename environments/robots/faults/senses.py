@@ -85,6 +85,10 @@ class SensedWorld:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world, name)
 
+    def taken_for(self, name: str) -> str:
+        """The thing that the policy looks at where it means this one."""
+        return self._injector.percept().instead.get(name, name)
+
     def position(self, name: str) -> Vector:
         """Where the policy believes a thing to be, (3,) m."""
         percept = self._injector.percept()

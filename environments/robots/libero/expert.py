@@ -86,10 +86,11 @@ class LiberoPlan(StepPlan):
 
     world: LiberoWorld
 
-    def __init__(self, world: LiberoWorld, arm: Arm) -> None:
+    def __init__(self, world: LiberoWorld, arm: Arm, shapes: Shapes | None = None, parts: Parts | None = None) -> None:
+        """Plan for a scene; `shapes` and `parts` are its own unless somebody believes them elsewhere."""
         self.world, self.arm = world, arm
-        self.shapes = Shapes(world)
-        self.parts = Parts(world, arm, self.shapes)
+        self.shapes = shapes or Shapes(world)
+        self.parts = parts or Parts(world, arm, self.shapes)
         self.steps = tuple(self._with_opening(steps(world.fact)))
 
     def _with_opening(self, given: tuple[Step, ...]) -> Iterator[Step]:

@@ -7,6 +7,7 @@ comes leaning, from the front; such aims are `Posed`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from environments.robots import manipulation as m
 from environments.robots._robosuite import mujoco
 from environments.robots.libero.expert_shapes import Shapes
 from environments.robots.libero.world import LiberoWorld
-from environments.robots.motion import CLOSE, OPEN, Aim, Posed, at, turn_to
+from environments.robots.motion import CLOSE, OPEN, Aim, Posed, at, turn_to, wrap
 from environments.robots.world import FINGERS, Arm, Vector
 
 PULL_LEAN_RAD, PUSH_LEAN_RAD = math.radians(75), math.radians(45)
@@ -51,25 +52,56 @@ def leaning(towards: Vector, lean_rad: float, across: Vector, now: Vector) -> Ve
 class Parts:
     """Aims that open, close and turn."""
 
-    def __init__(self, world: LiberoWorld, arm: Arm, shapes: Shapes) -> None:
-        self._world, self._arm, self._shapes = world, arm, shapes
+    def __init__(
+        self, world: LiberoWorld, arm: Arm, shapes: Shapes, off: Callable[[str], Vector] = lambda name: np.zeros(3)
+    ) -> None:
+        """Aims in a scene; `off` tells how far somebody believes a part from where it is, (3,) m."""
+        self._world, self._arm, self._shapes, self._off = world, arm, shapes, off
 
-    def aim(self, verb: str, name: str) -> Aim:
-        """Towards a part being `open`, `close`d, turned on or off (`turnon`, `turnoff`)."""
+    def aim(self, verb: str, name: str, *, left: float | None = None) -> Aim:
+        """Towards a part being `open`, `close`d, turned on or off (`turnon`, `turnoff`).
+
+        Args:
+            verb: what is to be done.
+            name: of the part.
+            left: how far it is still to go, m or rad, in the belief of somebody who is sure to hold it; None: look.
+        """
+        number, slides = self._joint(name)
+        sure = left is not None
+        if left is None:
+            left = self.left(verb, name)
+        if slides:
+            return self._drawer(name, number, left, opening=verb == "open", sure=sure)
+        if verb in ("turnon", "turnoff"):
+            return self._knob(name, number, left, sure=sure)
+        return self._door(name, number, left)
+
+    def left(self, verb: str, name: str) -> float:
+        """How far a part is still to go, m or rad, with sign."""
         world = self._world
-        ((joint, (now, low, high)),) = world.joints(name).items()
-        model, number = world.mj_model, world.mj_model.joint(joint).id
+        ((now, low, high),) = world.joints(name).values()
         limits = world.joint_limits(name, verb)
         inner, outer = sorted(limits, key=lambda limit: abs(limit - now))
         left = float(np.clip(inner + BEYOND * (outer - inner), low, high)) - now
         if verb in ("close", "turnoff"):
-            left = float(np.clip(outer, low, high)) + 0.01 * np.sign(left or 1.0) - now
-        slides = int(model.jnt_type[number]) == int(mujoco.mjtJoint.mjJNT_SLIDE)
+            left = float(np.clip(outer, low, high) + 0.01 * np.sign(left or 1.0) - now)
+        return left
+
+    def moved(self, name: str, start: Vector, start_rad: float) -> float:
+        """How far a hand that holds a part has moved it since it was at `start`, (3,) m, with that heading: m, rad."""
+        number, slides = self._joint(name)
+        axis = np.array(self._world.mj_data.xaxis[number])
         if slides:
-            return self._drawer(number, left, opening=verb == "open")
-        if verb in ("turnon", "turnoff"):
-            return self._knob(name, number, left)
-        return self._door(number, left)
+            return float((self._arm.position - start) @ axis)
+        turned = wrap(math.atan2(self._arm.rotation[1, 0], self._arm.rotation[0, 0]) - start_rad)
+        return turned * (1.0 if axis[2] > 0 else -1.0)
+
+    def _joint(self, name: str) -> tuple[int, bool]:
+        """The joint of a part: its number, and whether it slides."""
+        model = self._world.mj_model
+        (joint,) = self._world.joints(name)
+        number = int(model.joint(joint).id)
+        return number, int(model.jnt_type[number]) == int(mujoco.mjtJoint.mjJNT_SLIDE)
 
     def withdraw(self) -> Aim | None:
         """Away from a part that a leaning hand still is at; None if it may do what it likes."""
@@ -93,13 +125,13 @@ class Parts:
         body = int(model.jnt_bodyid[joint])
         return [g for g in range(model.ngeom) if int(model.geom_bodyid[g]) == body and model.geom_group[g] == 0]
 
-    def _drawer(self, joint: int, left: float, *, opening: bool) -> Aim:
+    def _drawer(self, name: str, joint: int, left: float, *, opening: bool, sure: bool) -> Aim:
         """A bar between the fingers to open; a fist against it to close."""
         arm, data, model = self._arm, self._world.mj_data, self._world.mj_model
         out = -np.array(data.xaxis[joint])  # LIBERO's drawers open towards negative joint positions
         front = [float(out @ data.geom_xpos[g]) for g in self._geoms(joint)]
         bar = self._geoms(joint)[int(np.argmax(front))]
-        point = np.array(data.geom_xpos[bar])
+        point = data.geom_xpos[bar] + self._off(name)
         here = arm.position
         if opening:
             pose = leaning(-out, PULL_LEAN_RAD, out + 2.0 * DOWN, arm.rotation)
@@ -114,7 +146,7 @@ class Parts:
         along = float(offset @ approach)
         aside = float(np.linalg.norm(offset - along * approach))
         if opening:
-            held = self._pinched(bar)
+            held = sure or self._pinched(bar)
             if held or (arm.ramp > m.CLOSING and arm.width_m > 0.008 and np.linalg.norm(offset) < 0.02):
                 if arm.ramp < m.CLOSED:
                     return Posed("close", here, 0.0, CLOSE, pose)
@@ -136,7 +168,7 @@ class Parts:
         world = self._world
         return all(world.in_contact(frozenset({geom}), world.contact_geoms(finger)) for finger in FINGERS)
 
-    def _knob(self, name: str, joint: int, left: float) -> Aim:
+    def _knob(self, name: str, joint: int, left: float, *, sure: bool) -> Aim:
         arm, world, data, model = self._arm, self._world, self._world.mj_data, self._world.mj_model
         geoms = self._geoms(joint)
         tops = [
@@ -147,11 +179,12 @@ class Parts:
         level = [i for i in range(3) if abs(rotation[2, i]) < 0.6]
         narrow = min(level, key=lambda i: float(size[i]))
         heading = m.half_turn(math.atan2(rotation[1, narrow], rotation[0, narrow]), m.HOME_RAD)
-        pivot = np.array(data.xanchor[joint])
-        point = at(data.geom_xpos[blade], top - 0.018)
+        off = self._off(name)
+        pivot = data.xanchor[joint] + off
+        point = at(data.geom_xpos[blade], top - 0.018) + off
         handle = m.Handle(point, heading, top, np.array(data.xaxis[joint]), pivot, left)
         near = float(np.linalg.norm(arm.position - point)) < 0.03
-        held = near and m.in_hand(world, arm, name)
+        held = sure or (near and m.in_hand(world, arm, name))
         base = at(world.mj_data.body("robot0_base").xpos - point, 0.0)
         if float(np.linalg.norm(base)) < NEAR_BASE_M:
             return self._knob_by_the_base(handle, base / np.linalg.norm(base), held=held)
@@ -186,14 +219,15 @@ class Parts:
             return Posed("close", arm.position if closing else point, 0.0, CLOSE, pose)
         return Posed("descend", point - min(max(-along - 0.03, 0.0), 0.06) * approach, 0.0, OPEN, pose)
 
-    def _door(self, joint: int, left: float) -> Aim:
+    def _door(self, name: str, joint: int, left: float) -> Aim:
         """A fist against the free end of a door, from outside, along its arc."""
         arm, data, model = self._arm, self._world.mj_data, self._world.mj_model
         geoms = self._geoms(joint)
         panel = max(geoms, key=lambda g: float(np.prod(np.sort(model.geom_aabb[g, 3:])[1:])))
         rotation, size = data.geom_xmat[panel].reshape(3, 3), model.geom_aabb[panel, 3:]
-        pivot = np.array(data.xanchor[joint])
-        centre = np.array(data.geom_xpos[panel])
+        off = self._off(name)
+        pivot = data.xanchor[joint] + off
+        centre = data.geom_xpos[panel] + off
         arm_line = at(centre - pivot, 0.0)
         arm_line /= np.linalg.norm(arm_line)
         sense = float(np.sign(left)) * (1.0 if data.xaxis[joint][2] > 0 else -1.0)
