@@ -40,7 +40,8 @@ from arena.diagnosis import conformal, counterfactual
 from arena.diagnosis.condition_names import CONDITIONS, WATCHED
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.dynamic import run_dynamic
-from arena.diagnosis.dynamic_table import SEPARATOR, dynamic_table
+from arena.diagnosis.dynamic_rows import SEPARATOR
+from arena.diagnosis.dynamic_table import dynamic_table
 from arena.diagnosis.opinions import is_human
 from arena.errors import Problem
 from arena.faults.plan import Player

@@ -29,7 +29,8 @@ from arena.cli.diagnose_options import experiment_asked, refuse
 from arena.cli.dynamic_tables import share
 from arena.cli.endpoints import require_model
 from arena.cli.progress import ProgressBar, tell_unmeasured, unmeasured
-from arena.diagnosis.dynamic_table import Line, Row, rows_of, table_of
+from arena.diagnosis.dynamic_rows import Row, rows_of
+from arena.diagnosis.dynamic_table import Line, table_of
 from arena.errors import Problem
 from environments.task import IRREVERSIBLE
 

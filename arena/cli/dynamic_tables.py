@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from arena.cli.common import console, listing, plain, print_json, say
-from arena.diagnosis.dynamic_table import ALONE, Line, Noticed, Table
+from arena.diagnosis.dynamic_rows import ALONE
+from arena.diagnosis.dynamic_table import Line, Noticed, Table
 from arena.diagnosis.opinions import is_human
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import TypeAdapter, ValidationError
 
 from arena.conditions import ConditionLabel
-from arena.diagnosis.dynamic_table import SEPARATOR
+from arena.diagnosis.dynamic_rows import SEPARATOR
 from arena.diagnosis.opinions import HUMAN, is_human
 from arena.errors import Problem
 from arena.judging.human import InvalidReview, reviewer

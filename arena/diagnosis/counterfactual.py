@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from arena.diagnosis.dynamic_table import SEPARATOR
+from arena.diagnosis.dynamic_rows import SEPARATOR
 from arena.diagnosis.human import is_review
 from arena.diagnosis.replay import Branch, NotReplayable, Replay
 from arena.experiment import AgentEntry

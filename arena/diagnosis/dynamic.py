@@ -23,7 +23,7 @@ from arena.diagnosis.condition_names import (
     planted_rates,
     run_problems,
 )
-from arena.diagnosis.dynamic_table import ALONE, SEPARATOR, Row, rows_of, rule_rate
+from arena.diagnosis.dynamic_rows import ALONE, SEPARATOR, Row, rows_of, rule_rate
 from arena.errors import InvalidExperiment
 from arena.experiment import EVERY_STEP, Experiment, Video
 from arena.location import Location

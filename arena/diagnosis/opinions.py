@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import select
 
-from arena.diagnosis.dynamic_table import ALONE, SEPARATOR
+from arena.diagnosis.dynamic_rows import ALONE, SEPARATOR
 from arena.diagnosis.human import REVIEW
 from arena.diagnosis.schema import Diagnosis, validate_against
 from arena.identity import digest

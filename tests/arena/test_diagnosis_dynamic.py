@@ -16,9 +16,11 @@ from arena.cli import common, dynamic_tables
 from arena.cli.app import app
 from arena.diagnosis import DiagnosisConfig, build, conformal, counterfactual, dynamic
 from arena.diagnosis.dynamic import Scenario, configs, experiment, run_dynamic, scenarios
+from arena.diagnosis.dynamic_rows import rows_of
 from arena.diagnosis.dynamic_table import Table, bootstrap_sum, dynamic_table
 from arena.errors import InvalidExperiment
 from arena.location import Location
+from arena.supervision import by_arm
 from environments.robots.faults import Fault
 from storage.store import Store
 from storage.video import read_frames
@@ -63,6 +65,19 @@ def test_rules_rescue_what_fails_alone_and_leave_the_rest_alone(played: tuple[St
     found = {line.fault_type: line for line in table.types if line.condition == "rules"}
     assert {kind: line.rescue_rate for kind, line in found.items()} == {"P2": 1.0, "L4": 1.0, "N0": None, "N1": None}
     assert found["L4"].type_accuracy == 1.0 and abs(found["L4"].onset_median or 0) <= 2
+
+
+@pytest.mark.parametrize("rollback", ["sim", "physical"])
+def test_the_steps_that_supervision_cost_are_those_of_the_record(rollback: str, store: Store, place: Location):
+    """Counted step by step here; the rows have them from a query over all episodes at once."""
+    names = ["oracle-everything", "planted:1:0"]
+    rows = rows_of(store, run_dynamic(store, place, SCENES[-2:], names, rollback=rollback, workers=0))
+    assert len(rows) == 6
+    for row in rows:
+        steps = store.steps(row.episode_id)
+        led = sum(by_arm(step.notes) for step in steps)
+        assert row.added == len(steps) - (steps[-1].sim_step + 1) + led
+        assert (led > 0) is (row.condition != "none" and rollback == "physical")
 
 
 class Stopped(Exception):

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from arena import run
 from arena.cli.app import app
 from arena.diagnosis.dynamic import Scenario, configs, experiment
-from arena.diagnosis.dynamic_table import Line, Table, dynamic_table, rows_of
+from arena.diagnosis.dynamic_rows import rows_of
+from arena.diagnosis.dynamic_table import Line, Table, dynamic_table
 from arena.location import Location
 from arena.supervision import UNDO
 from arena.verification import verify
