@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.identity import digest
+from storage.errors import NoDatabase
 from storage.store import Store
 from storage.urls import mask
 
@@ -41,6 +42,18 @@ class Location:
     def rollback_checks(self) -> Path:
         """Local folder beside the database: which tasks have been found to go back exactly, see `rollback_check`."""
         return self.scratch.with_suffix(".rollback")
+
+    def existing(self) -> Store:
+        """Open the store if there is one, for whoever only reads: nothing is made.
+
+        Raises:
+            NoDatabase: with how to make one.
+            StorageError: as `open`.
+        """
+        try:
+            return Store.open(self.database, self.artifacts, create=False)
+        except NoDatabase as error:
+            raise NoDatabase(f"{error}; `arena demo` or `arena run FILE` makes one, and --db names another") from None
 
     def open(self, *, migrate: bool = True) -> Store:
         """Open the store.

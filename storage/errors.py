@@ -2,6 +2,7 @@
 
     StorageError
     ├── DatabaseUnreachable    no server, no such folder, no rights, or no database at all
+    │   └── NoDatabase         nothing was ever kept there, and `create=False` or `migrate=False` forbade to begin
     ├── SchemaTooNew           a later version of this package wrote the database
     ├── SchemaTooOld           the database needs a migration and `migrate=False` forbade it
     ├── UnknownRow             no run or episode of that id (also a LookupError)
@@ -24,6 +25,10 @@ class StorageError(Exception):
 
 class DatabaseUnreachable(StorageError):
     """The database cannot be opened; the message names it (masked) and says what to check."""
+
+
+class NoDatabase(DatabaseUnreachable):
+    """Nothing was ever kept there, and whoever opened it wants no new one: `Store.open(..., create=False)`."""
 
 
 class SchemaTooNew(StorageError):

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 
 from storage import migrations
 from storage.database import Engines, translated
-from storage.errors import DatabaseUnreachable, SchemaTooNew, SchemaTooOld, StorageError
+from storage.errors import DatabaseUnreachable, NoDatabase, SchemaTooNew, SchemaTooOld, StorageError
 from storage.locks import Busy, lock
 
 if TYPE_CHECKING:
@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 _MIGRATION_WAIT_S = 120.0
 
 
-def ensure_schema(engines: Engines, migrate: bool = True) -> None:
+def ensure_schema(engines: Engines, migrate: bool = True, create: bool = True) -> None:
     """Migrate to `migrations.HEAD` if needed; a database that is there already costs one query and no Alembic.
 
     Raises:
         DatabaseUnreachable: It cannot be opened.
+        NoDatabase: There is none, and `migrate` or `create` is False.
         SchemaTooNew: A later version of the package wrote it.
         SchemaTooOld: It needs a migration and `migrate` is False.
     """
-    _make_folder(engines, migrate)
+    create = create and migrate
+    if create:
+        _make_folder(engines)
+    else:
+        _find_file(engines)
     found = _revision(engines)
     if found == migrations.HEAD:
         return
+    if found is None and not create:
+        raise _nothing_at(engines)
     if not migrate:
-        if found is not None:
-            _refuse_unknown(engines, found)
+        _refuse_unknown(engines, str(found))
         raise SchemaTooOld(
-            f"{engines.shown} has schema {found or 'none'} and this version needs {migrations.HEAD}; "
+            f"{engines.shown} has schema {found} and this version needs {migrations.HEAD}; "
             "open it once with migrate=True"
         )
     try:
@@ -46,16 +52,31 @@ def ensure_schema(engines: Engines, migrate: bool = True) -> None:
         ) from None
 
 
-def _make_folder(engines: Engines, migrate: bool) -> None:
+def _nothing_at(engines: Engines) -> NoDatabase:
+    return NoDatabase(f"there is no arena database at {engines.shown} yet")
+
+
+def _make_folder(engines: Engines) -> None:
     path = engines.sqlite_path
     if path is None:
         return
-    if not migrate and not path.exists():
-        raise DatabaseUnreachable(f"there is no database {path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DatabaseUnreachable(f"cannot create the folder of {path}: {error.strerror or error}") from None
+
+
+def _find_file(engines: Engines) -> None:
+    """See that there is a file, for SQLite would make one."""
+    path = engines.sqlite_path
+    if path is None:
+        return
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise _nothing_at(engines) from None
+    except OSError as error:
+        raise DatabaseUnreachable(f"cannot look for {path}: {error.strerror or error}") from None
 
 
 def _revision(engines: Engines) -> str | None:

@@ -42,7 +42,9 @@ class Store(Queries):
         """Bytes by SHA-256."""
 
     @classmethod
-    def open(cls, database: str | Path, artifacts: str | Path | None = None, *, migrate: bool = True) -> Store:
+    def open(
+        cls, database: str | Path, artifacts: str | Path | None = None, *, migrate: bool = True, create: bool = True
+    ) -> Store:
         """Open a store, creating its folders and bringing its schema up to date.
 
         Safe to call from several processes at once: one migrates, the others wait.
@@ -52,8 +54,10 @@ class Store(Queries):
             artifacts: Folder or fsspec URL; by default the folder `artifacts` beside the SQLite file. PostgreSQL has no
                 default.
             migrate: False refuses a database that is not up to date, and creates none.
+            create: False makes nothing where nothing is: for those who only read.
 
         Raises:
+            NoDatabase: Nothing was ever kept there, and `create` or `migrate` is False.
             DatabaseUnreachable: No such server, folder or right; or not a database.
             SchemaTooNew: A later version of this package wrote it.
             SchemaTooOld: It needs a migration and `migrate` is False.
@@ -68,7 +72,7 @@ class Store(Queries):
         if path is not None:
             warn_of_network_filesystem(path)
         try:
-            ensure_schema(engines, migrate)
+            ensure_schema(engines, migrate, create)
             return cls(
                 engines, ArtifactStore(artifacts if artifacts is not None else Path(path or "").parent / "artifacts")
             )

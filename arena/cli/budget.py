@@ -26,7 +26,7 @@ def show_budget(
 
     Exits with 1 if conditions on the matched budget differ by more than one picture or 5 % of the tokens.
     """
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         found = budgets(store, run)
     if as_json:
         print_json({**asdict(found), "equal": found.equal})

@@ -185,7 +185,7 @@ def show_table(
     as_json: AsJson = False,
 ) -> None:
     """Print the dynamic table of a run."""
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         table = dynamic_table(store, run)
     tell(table, as_json)
 
@@ -231,7 +231,7 @@ def replay_forks(
     if a replay is not exact.
     """
     place = location(database, artifacts)
-    with place.open() as store:
+    with place.existing() as store:
         films = place.scratch if video else None
         played = {link.condition.partition(SEPARATOR)[0] for link in store.plan(store.run(run).id)}
         names = conditions_played(conditions, played)

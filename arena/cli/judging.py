@@ -75,7 +75,7 @@ def judge_run(
         config = checked(JudgeConfig, {"judge": "vlm", "model": options, **asked})
     settings = checked(GatewaySettings, {"model": embeddings, **place}) if embeddings else None
     missing = 0
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         episodes = _episodes(store, store.run(run).id)
         if config is not None:
             waiting = [episode for episode in episodes if not is_judged(store, episode, config)]

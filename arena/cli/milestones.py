@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any, Literal
 
 import typer
@@ -26,6 +27,7 @@ from arena.judging.extraction import Extractor
 from arena.judging.human import InvalidReview, checked_note, reviewer
 from arena.models import ModelOptions
 from environments.task import Task
+from storage.errors import NoDatabase
 from storage.models import Episode, Tutorial
 from storage.store import Store
 
@@ -56,7 +58,7 @@ def extract(
     """Propose milestones from a recording; they are the task's next version, and count when they are accepted."""
     options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env))
     known = environments.get(task)
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         source = _source(store, known, video)
         with errors.status(f"{model} watches {source.id}"):
             found, rows = milestones.extract(store, known, source, Extractor(options, frames=frames))
@@ -75,7 +77,8 @@ def extract(
 def show(task: TaskId, database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
     """List the proposals of a task, with who decided what."""
     known = environments.get(task)
-    with location(database, artifacts).open() as store:
+    found: list[milestones.Reviewed] = []
+    with contextlib.suppress(NoDatabase), location(database, artifacts).existing() as store:
         found = milestones.reviewed(store, known.id)
     if as_json:
         print_json([
@@ -104,7 +107,7 @@ def review(
     except InvalidReview as error:
         option = "--as" if error.problem.path == "name" else "--note"
         raise InvalidExperiment("arguments", [error.problem._replace(path=option)]) from None
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         row = store.proposal(proposal)
         milestones.review(store, row, state, by, note=note)
     console.print(plain(f"{row.id} is {state}: {row.text}"))
@@ -119,7 +122,7 @@ def agree(
 ) -> None:
     """Accept the proposals that the engine agrees with: it saw a milestone reached in the same stretch."""
     known = environments.get(task)
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         found = milestones.reviewed(store, known.id)
         versions = sorted({item.proposal.version for item in found})
         if not versions:

@@ -43,7 +43,7 @@ def show_power(
     """Say how many seeds it takes to see a gain, from a pilot run whose conditions try again."""
     if alpha >= power:
         raise typer.BadParameter(f"must be below --power, which is {power:g}", param_hint="--alpha")
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         run_id = store.run(run).id
         pilots = differences(cells(store, run_id))
     if not pilots:

@@ -25,7 +25,7 @@ from arena.cli.common import (
 )
 from arena.leaderboard import leaderboard
 from arena.verification import verify
-from storage.errors import RunBusy, UnknownRow
+from storage.errors import NoDatabase, RunBusy, UnknownRow
 from storage.models import Base, Episode, Run
 from storage.store import Store
 
@@ -40,15 +40,19 @@ def add_to(app: typer.Typer) -> None:
 
 def list_runs(database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
     """List the runs in the database."""
-    with location(database, artifacts).open() as store:
-        runs = [(run, len({link.identity for link in store.plan(run.id)})) for run in store.runs()]
-        for run, _ in runs:
-            run.status = _status(store, run)
+    runs, told = [], "No runs yet. `arena demo` makes one."
+    try:
+        with location(database, artifacts).existing() as store:
+            runs = [(run, len({link.identity for link in store.plan(run.id)})) for run in store.runs()]
+            for run, _ in runs:
+                run.status = _status(store, run)
+    except NoDatabase as error:
+        told = f"No runs yet: {error}."
     if as_json:
         print_json([{**_columns(run), "episodes": count} for run, count in runs])
         return
     if not runs:
-        console.print("No runs yet. `arena demo` makes one.")
+        console.print(plain(told), soft_wrap=True)  # a path is of no use in two pieces
         return
     table = listing("run", "status", "episodes", "begun", whole=("run", "status"))
     for run, count in runs:
@@ -63,7 +67,7 @@ def show_leaderboard(
     as_json: AsJson = False,
 ) -> None:
     """Print the leaderboard of a run, with 95 % intervals."""
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         board = leaderboard(store, run)
     if as_json:
         print_json(board.to_json())
@@ -78,7 +82,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run (its tables and comparisons), or an episode: its outcome, milestones, diagnoses, and every step."""
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         try:
             run_id = store.run(record).id
         except UnknownRow:
@@ -90,7 +94,7 @@ def show(
 
 
 def _show_episode(episode: str, database: str | None, artifacts: str | None, as_json: bool) -> None:
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         row = store.episode(episode)
         parts: dict[str, list[Any]] = {
             "steps": store.steps(row.id),
@@ -161,7 +165,7 @@ def verify_episodes(
 
     Exits with 1 if any of them differs.
     """
-    with location(database, artifacts).open() as store:
+    with location(database, artifacts).existing() as store:
         episodes = _recorded(store, record)
         checked = [
             verify(store, episode) for episode in track(episodes, "Playing again", console=errors, transient=True)

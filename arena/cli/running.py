@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +29,8 @@ from arena.errors import InvalidExperiment, Problem
 from arena.experiment import Experiment, load, parse
 from arena.leaderboard import leaderboard
 from arena.location import Location
+from storage.errors import NoDatabase
+from storage.store import Store
 
 File = Annotated[
     Path | None,
@@ -71,7 +75,8 @@ def show_plan(
 ) -> None:
     """Show the episodes that an experiment file asks for, and which of them are done."""
     wanted = plan.build(_experiment(file, model, base_url, key_env))
-    with location(database, artifacts).open() as store:
+    with contextlib.ExitStack() as opened:
+        store = _recorded(location(database, artifacts), opened)
         wanted.check_recorded(store)
         left = run.status(store, wanted)
     pending = {attempt.identity for attempt in left.pending_tutorials} | {t.first.identity for t in left.pending_trials}
@@ -114,6 +119,15 @@ def show_plan(
         f"\nrun {wanted.run_id}: {left.done} of {total.total()} done ({amount(wanted)}); "
         "a failed first attempt may add retries"
     )
+
+
+def _recorded(place: Location, opened: contextlib.ExitStack) -> Store:
+    """What is recorded at a place: where there is nothing yet, a store without anything, for nothing is done."""
+    try:
+        return opened.enter_context(place.existing())
+    except NoDatabase:
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="arena-"))
+        return opened.enter_context(Store.open(Path(folder) / "arena.db"))
 
 
 def run_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from arena import tutorials
 from arena.cli.common import Artifacts, AsJson, Database, console, listing, location, plain, print_json
+from storage.errors import NoDatabase
 from storage.models import Tutorial
 
 group = typer.Typer(help="Videos of your own that reflections may look at as tutorials.", no_args_is_help=True)
@@ -53,7 +55,8 @@ def add(
 
 def list_tutorials(database: Database = None, artifacts: Artifacts = None, as_json: AsJson = False) -> None:
     """List the videos that were added."""
-    with location(database, artifacts).open() as store:
+    rows: list[Tutorial] = []
+    with contextlib.suppress(NoDatabase), location(database, artifacts).existing() as store:
         rows = store.tutorials()
     if as_json:
         print_json([_columns(row) for row in rows])

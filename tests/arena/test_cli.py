@@ -107,6 +107,7 @@ def test_a_plan_counts_what_is_done(arena: Command, folder: Path, db: tuple[str,
     assert {trial["agent"] for trial in after["trials"]} == {"random", "scripted"}
     assert "3 of 3 done (2 first attempts and 1 tutorial)" in arena("plan", file, *db).out.replace("\n", " ")
     assert "0 of 3 done (2 first attempts and 1 tutorial)" in arena("plan", file, *fresh).out.replace("\n", " ")
+    assert not list(tmp_path.iterdir()), "a plan makes no database"
 
 
 def test_a_finished_run_is_not_repeated(arena: Command, folder: Path, db: tuple[str, str], run_id: str) -> None:
@@ -124,7 +125,39 @@ def test_runs_lists_the_run_and_says_how_to_make_one(
     [row] = arena("runs", *db, "--json").json
     assert (row["id"], row["status"]) == (run_id, "finished")
     assert run_id in arena("runs", *db).out
-    assert "arena demo" in arena("runs", "--db", tmp_path / "empty.db").out
+    Location.of(str(tmp_path / "empty.db")).open().close()
+    assert arena("runs", "--db", tmp_path / "empty.db").out == "No runs yet. `arena demo` makes one.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "leaderboard X", "show X", "verify X", "budget X", "power X --gain 5", "judge X", "diagnose table X",
+        "diagnose counterfactual X", "milestones extract games/maze-v1 X --model m", "milestones agree games/maze-v1",
+        "milestones review X accepted --as ada",
+    ],
+)  # fmt: skip
+def test_what_reads_a_database_does_not_make_one(arena: Command, tmp_path: Path, command: str) -> None:
+    answer = arena(*command.split(), "--db", tmp_path / "new" / "arena.db")
+    assert (answer.code, answer.out) == (2, "")
+    assert f"there is no arena database at {tmp_path}/new/arena.db yet; `arena demo` or `arena run" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("runs", "`arena demo` or `arena run FILE` makes one"),
+        ("tutorial list", "`arena tutorial add TASK FILE` takes one in"),
+        ("milestones list games/maze-v1", "`arena milestones extract`"),
+    ],
+)
+def test_a_list_without_a_database_is_empty(arena: Command, tmp_path: Path, command: str, told: str) -> None:
+    place = ("--db", tmp_path / "new" / "arena.db")
+    assert arena(*command.split(), *place, "--json") == (0, "[]\n", "")
+    answer = arena(*command.split(), *place)
+    assert answer.code == 0 and told in answer.out.replace("\n", " ")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_was_killed_is_shown_as_interrupted_and_one_under_way_as_running(
@@ -258,6 +291,8 @@ def test_a_folder_can_be_named_by_the_environment(
     arena: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARENA_DATA", str(tmp_path / "data"))
+    assert arena("runs").out.startswith(f"No runs yet: there is no arena database at {tmp_path}/data/arena.db yet;")
+    Location.of().open().close()
     assert arena("runs", "--json").json == []
     assert (tmp_path / "data" / "arena.db").is_file() and (tmp_path / "data" / "artifacts").is_dir()
 
@@ -316,7 +351,7 @@ def test_a_bad_database_url_is_refused_without_its_password(arena: Command, tmp_
 
 
 def test_a_database_of_a_later_version_is_left_alone(arena: Command, folder: Path, tmp_path: Path) -> None:
-    arena("runs", "--db", tmp_path / "arena.db")
+    Location.of(str(tmp_path / "arena.db")).open().close()
     with sqlite3.connect(tmp_path / "arena.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = 'r9999'")
     answer = arena("run", folder / "commands.yaml", "--db", tmp_path / "arena.db")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from storage.database import warn_of_network_filesystem
 from storage.errors import (
     DatabaseUnreachable,
     NetworkFilesystemWarning,
+    NoDatabase,
     SchemaTooNew,
     SchemaTooOld,
     StorageError,
@@ -132,11 +134,33 @@ def test_a_newer_schema_is_refused_untouched(database: str, artifacts: str) -> N
             Store.open(database, artifacts, migrate=migrate)
 
 
-def test_without_migrate_nothing_is_made(database: str, artifacts: str) -> None:
-    with pytest.raises((SchemaTooOld, DatabaseUnreachable), match=r"migrate=True|there is no database"):
-        Store.open(database, artifacts, migrate=False)
+@pytest.mark.parametrize("how", [{"migrate": False}, {"create": False}])
+def test_who_only_reads_makes_nothing(database: str, artifacts: str, tmp_path: Path, how: dict[str, bool]) -> None:
+    with pytest.raises(NoDatabase, match=r"there is no arena database at .* yet"):
+        Store.open(database, artifacts, **how)
+    assert not list(tmp_path.iterdir()), "neither a folder nor an empty file"
     Store.open(database, artifacts).close()
-    Store.open(database, artifacts, migrate=False).close()
+    Store.open(database, artifacts, **how).close()
+
+
+def test_who_only_reads_leaves_an_empty_file_and_what_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    for path in (tmp_path / "empty.db", tmp_path / "empty.db" / "arena.db"):
+        with pytest.raises(NoDatabase, match=re.escape(str(path))):
+            Store.open(path, create=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.db"] and not (tmp_path / "empty.db").stat().st_size
+
+
+def test_who_only_reads_brings_an_old_schema_up_to_date(database: str, artifacts: str, store: Store) -> None:
+    with store._engines.write.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        downgrade(config, "0002")
+    store.close()
+    with pytest.raises(SchemaTooOld, match=r"has schema 0002 .*migrate=True"):
+        Store.open(database, artifacts, migrate=False)
+    with Store.open(database, artifacts, create=False) as again:
+        assert again.tutorials() == []
 
 
 def test_a_killed_migration_leaves_the_old_schema_whole(
