@@ -85,6 +85,11 @@ def plain(text: str) -> Text:
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 try`, `2 tries`, `2 problems`."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def say(text: str) -> None:
     """Print a sentence or more of plain text to standard output, wrapped at the terminal's width."""
     console.print(plain(text))

@@ -24,6 +24,7 @@ from arena.cli.common import (
     only_given,
     plain,
     print_json,
+    say,
 )
 from arena.cli.diagnose_options import (
     MAX_SEEDS,
@@ -40,7 +41,7 @@ from arena.diagnosis import conformal, counterfactual
 from arena.diagnosis.condition_names import CONDITIONS, WATCHED
 from arena.diagnosis.conformal import Calibration
 from arena.diagnosis.dynamic import run_dynamic
-from arena.diagnosis.dynamic_rows import SEPARATOR
+from arena.diagnosis.dynamic_rows import ALONE, SEPARATOR
 from arena.diagnosis.dynamic_table import dynamic_table
 from arena.diagnosis.opinions import is_human
 from arena.errors import Problem
@@ -248,6 +249,9 @@ def replay_forks(
             same = f"{item.prefix_steps} steps" if item.exact else "; ".join(item.differences)
             cells = (item.episode, str(item.step), trigger, words[item.with_it], words[item.without], item.verdict)
             table.add_row(*map(plain, (*cells, same)))
+        if not found:
+            say(_nothing_replayed(names or sorted(played)))
+            return
         console.print(table)
         console.print(
             f"{counts.exact} of {counts.forks} equal the record bit for bit until the fork; {counts.helped} helped, "
@@ -257,6 +261,13 @@ def replay_forks(
         )
     if counts.exact < counts.forks:
         raise typer.Exit(1)
+
+
+def _nothing_replayed(names: Sequence[str]) -> str:
+    """Why no intervention was played the other way."""
+    told = "nothing to replay: no diagnosis led to an intervention, or to one that was suppressed, under"
+    never = f"; {ALONE} never intervenes" if ALONE in names else ""
+    return f"{told} {', '.join(names)}{never}"
 
 
 def _tell_calibrated(task_id: str, found: conformal.TaskCalibration) -> None:
@@ -276,6 +287,7 @@ def _learn(path: Path, tasks: Sequence[str], player: Player, **bounds: Any) -> N
 def _calibration(given: Path | None, folder: Path, asked: Asked) -> str | None:
     """The file of the policy's limits on the tasks: the given one, or one made before, or a new one."""
     if given is not None:
+        _say(f"limits of {given}: {Calibration.load(given).size}")
         return str(given)
     if not set(WATCHED) & set(asked.names):
         return None

@@ -37,6 +37,8 @@ def _tell_outcomes(table: Table) -> None:
         if line.episodes < table.scenarios:
             those = "scenarios were looked at" if is_human(line.condition) else "scenarios were played"
             say(f"{line.condition}: {line.episodes} of {table.scenarios} {those}, and it is paired on those alone")
+    if instruments := [line.condition for line in table.lines if line.instrument]:
+        say(f"instruments, which go by chance or by the truth: {', '.join(instruments)}")
     say(
         "won: share of all episodes; rescued, broken: against the same episodes left alone; FPR: share of the episodes "
         "without a fault in which one was claimed, N1: of those with a benign one; lost: share of both, of those "

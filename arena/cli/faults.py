@@ -15,6 +15,7 @@ from arena.cli.common import (
     AsJson,
     checked,
     console,
+    counted,
     errors,
     listed,
     listing,
@@ -24,10 +25,10 @@ from arena.cli.common import (
 )
 from arena.cli.diagnose import tracks
 from arena.cli.diagnose_options import kinds_of, refuse, severities_of, tasks_of
-from arena.cli.endpoints import agent_of, player_of
+from arena.cli.endpoints import agent_of, model_of, player_of
 from arena.cli.libero import use_libero
 from arena.cli.static_tables import tell
-from arena.diagnosis.conformal import Calibration
+from arena.diagnosis.conformal import Calibration, NoCalibration
 from arena.diagnosis.static import StaticDiagnoser, StaticRules, StaticVlm
 from arena.errors import InvalidExperiment, Problem
 from arena.faults import build as building
@@ -120,8 +121,8 @@ def build(
         print_json(_summary(found.dataset) | {"seconds": time.monotonic() - began, "reused": found.reused})
         return
     console.print(
-        f"{name}: {manifest.episodes} episodes of {manifest.wanted} wanted, {sum(manifest.dropped.values())} tries "
-        f"dropped, in {time.monotonic() - began:.0f} s"
+        f"{name}: {counted(manifest.episodes, 'episode')} of {manifest.wanted} wanted, "
+        f"{counted(sum(manifest.dropped.values()), 'try', 'tries')} dropped, in {time.monotonic() - began:.0f} s"
     )
 
 
@@ -145,11 +146,12 @@ def show(
                 table.add_row(about.fault_type if about else "N0", kind or "none", *_counts(rows))
         console.print(table)
         manifest = dataset.manifest
-        console.print(f"{manifest.episodes} episodes, {len(manifest.unfilled)} slots empty, format {manifest.format}")
+        empty = counted(len(manifest.unfilled), "slot")
+        console.print(f"{counted(manifest.episodes, 'episode')}, {empty} empty, format {manifest.format}")
         for reason, n in manifest.dropped.items():
             console.print(plain(f"dropped {n}: {reason}"))
         if check:
-            told = f"{len(problems)} problem" + "s" * (len(problems) != 1) if problems else "all are as it says"
+            told = counted(len(problems), "problem") if problems else "all are as it says"
             size = sum(size for _, size in manifest.files.values()) / 1e6
             console.print(f"{len(manifest.files)} files, {size:.1f} MB, compared with the manifest: {told}")
     for problem in problems:
@@ -199,14 +201,23 @@ def evaluation(
 
     Answers are remembered beside the dataset: after an interruption only the missing ones are asked for.
     """
-    if diagnoser == "vlm" and model is None:
-        refuse([Problem("--model", "", "--diagnoser vlm needs --model NAME")])
-    if diagnoser != "vlm" and model is not None:
-        refuse([Problem("--model", model, "belongs to --diagnoser vlm")])
+    problems: list[Problem] = []
+    limits = _limits(calibration or [], problems)
+    options: ModelOptions | None = None
+    if diagnoser == "vlm":
+        options = _model(only_given(model=model, base_url=base_url, key_env=key_env, mode=mode), problems)
+        problems += [Problem("--calibration", path.name, "belongs to --diagnoser rules") for path in calibration or []]
+    else:
+        for option, value in {"--model": model, "--base-url": base_url, "--key-env": key_env}.items():
+            if value is not None:
+                shown = value if option == "--model" else ""  # what else is written there may hold a key
+                problems.append(Problem(option, shown, "belongs to --diagnoser vlm"))
+    refuse(problems)
     dataset = Dataset.open(_folder(name, home))
-    who: StaticDiagnoser = StaticRules(_calibrations(dataset, calibration or []))
-    if model is not None:
-        options = checked(ModelOptions, only_given(model=model, base_url=base_url, key_env=key_env, mode=mode))
+    who: StaticDiagnoser
+    if options is None:
+        who = StaticRules(_by_player(dataset, limits))
+    else:
         who = StaticVlm(ModelGateway(options), options, frames=frames)
     with Progress(console=errors, transient=True) as bars:
         bar = bars.add_task(who.name, total=None)
@@ -272,19 +283,42 @@ def _players(text: str, problems: list[Problem]) -> list[Player]:
     return found
 
 
-def _calibrations(dataset: Dataset, paths: list[Path]) -> dict[str, Calibration]:
-    """By the player that each is of; one of a policy that is not in the dataset is a mistake."""
+def _model(given: dict[str, Any], problems: list[Problem]) -> ModelOptions | None:
+    """The model of `--diagnoser vlm`; what is wrong with its options is added to the problems."""
+    if "model" not in given:
+        problems.append(Problem("--model", "", "--diagnoser vlm needs --model NAME"))
+        given = {"model": "unnamed", **given}  # so that what else is wrong is told too
+    before = len(problems)
+    model_of(given, problems)
+    return None if len(problems) > before else checked(ModelOptions, given)
+
+
+def _limits(paths: list[Path], problems: list[Problem]) -> dict[Path, Calibration]:
+    """The calibration files that can be read; what is wrong with each other one is added to the problems."""
+    found = {}
+    for path in paths:
+        try:
+            found[path] = Calibration.load(path)
+        except NoCalibration as error:
+            problems.append(Problem("--calibration", "", str(error)))
+    return found
+
+
+def _by_player(dataset: Dataset, limits: dict[Path, Calibration]) -> dict[str, Calibration]:
+    """By the player that each is of.
+
+    Raises:
+        InvalidExperiment: with every one of a policy that is not in the dataset.
+    """
     from agents import create
 
-    loaded = [Calibration.load(path) for path in paths]
     players = {
         player.label: create(player.agent, player.options).fingerprint() for player in dataset.manifest.config.players
     }
-    for path, found in zip(paths, loaded, strict=True):
-        if found.agent not in players.values():
-            told = f"is of a policy that is not in {dataset.manifest.name}"
-            raise InvalidExperiment("arguments", [Problem("--calibration", path.name, told)])
-    return {label: found for found in loaded for label, own in players.items() if found.agent == own}
+    told = f"is of a policy that is not in {dataset.manifest.name}"
+    others = [path.name for path, found in limits.items() if found.agent not in players.values()]
+    refuse([Problem("--calibration", name, told) for name in others])
+    return {label: found for found in limits.values() for label, own in players.items() if found.agent == own}
 
 
 # --- what is shown ------------------------------------------------------------------------------------------------

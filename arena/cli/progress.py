@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-from arena.cli.common import plain
+from arena.cli.common import counted, plain
 from arena.outcomes import Outcome
 from arena.plan import Plan
 from arena.workers import Progress as Finished
@@ -20,8 +20,8 @@ from storage.store import Store
 def amount(plan: Plan) -> str:
     """What is to be played, in words. No trials: the table counts a first attempt once for each of its conditions."""
     attempts, tutorials = len(plan.trials), len(plan.tutorials)
-    told = f"{attempts} first attempt{'s' * (attempts != 1)}"
-    return f"{told} and {tutorials} tutorial{'s' * (tutorials != 1)}" if tutorials else told
+    told = counted(attempts, "first attempt")
+    return f"{told} and {counted(tutorials, 'tutorial')}" if tutorials else told
 
 
 def unmeasured(store: Store, run_id: str) -> Counter[str]:

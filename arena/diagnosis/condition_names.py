@@ -99,7 +99,10 @@ def _too_long(label: str) -> str | None:
         _LABEL.validate_python(label)
     except ValidationError as error:
         most = error.errors()[0]["ctx"]["max_length"]
-        return f"is too long: its episodes are kept as {label!r}, of {len(label)} characters, and {most} are the most"
+        return (
+            f"is too long: its episodes are kept as {label!r}, of {len(label)} characters, and {most} are the most; "
+            f"shorten it by {len(label) - most}, or leave out the faults with long names"
+        )
     return None
 
 

@@ -108,6 +108,17 @@ class Calibration(BaseModel):
         """What it is, for fingerprints."""
         return digest(self.model_dump(mode="json"))
 
+    @property
+    def size(self) -> str:
+        """Of how many clean episodes its limits are, in words."""
+        counts = sorted({task.learned_on + task.set_on for task in self.tasks.values()}) or [0]
+        each = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return (
+            f"{each} clean episodes on each of {len(self.tasks)} tasks"
+            if len(self.tasks) != 1
+            else (f"{each} clean episodes on {next(iter(self.tasks))}")
+        )
+
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
         text = json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, allow_nan=False)

@@ -244,6 +244,8 @@ def run_dynamic(
     earlier = store.runs()
     asked: dict[str, Any] = {"horizons": horizons, "filmed": bool(people), "video": video}
     planned = experiment(name, scenes, first, agent, **asked)
+    if RANDOM in wanted and tell is not None and plan.build(planned).run_id not in {one.id for one in earlier}:
+        tell(f"{RANDOM} intervenes as often as `rules`: one run tells how often that is, a second one has it too")
     run_id = run.run(planned, store, location, workers=workers, observer=observer)
     own = _of_people(store, run_id, scenes, people, told)
     every = first

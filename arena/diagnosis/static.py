@@ -171,7 +171,8 @@ class StaticRules:
     @property
     def title(self) -> str:
         """`rules`, and the policies whose limits it has."""
-        limits = f"with limits of {', '.join(sorted(self._calibrations))}" if self._calibrations else "without limits"
+        told = [f"{player} ({found.size})" for player, found in sorted(self._calibrations.items())]
+        limits = f"with limits of {', '.join(told)}" if told else "without limits"
         return f"{self.name}, {limits}"
 
     def fingerprint(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ TASKS: dict[str, list[str]] = {
     "--conditions random-trigger": ["--conditions: intervenes as often as `rules` does: add `rules`"],
     "--conditions human:": ["the form is `human:NAME`, and NAME must be 1 to 40 printable characters"],
     "--conditions 'human:a\tb'": ["the form is `human:NAME`, and NAME must be 1 to 40", r"(got 'human:a\tb')"],
-    f"--conditions human:{'x' * 40}": ["is too long: its episodes are kept as", "49 are the most"],
+    f"--conditions human:{'x' * 40}": ["is too long: its episodes are kept as", "49 are the most; shorten it by "],
     "--conditions planted:a:b": [f"{PLANTED} DETECTION is 'a' and FALSE_ALARM is 'b' (got 'planted:a:b')"],
     "--conditions planted:1": [f"{PLANTED} this has 1 (got 'planted:1')"],
     "--conditions planted": [f"{PLANTED} this has 0"],

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from arena.cli.app import app
+from arena.cli.common import counted
 from arena.cli.diagnose_options import kinds_of
 from arena.errors import InvalidExperiment, Problem
 from environments.robots.faults import KINDS
@@ -61,3 +62,20 @@ def test_kinds_are_named_by_name_type_or_glob_each_once() -> None:
 def test_a_model_and_the_diagnoser_that_asks_it_go_together(words: str, told: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["faults", "eval", "set", "--home", str(tmp_path), *words.split()])
     assert str(result.exception) == f"arguments: 1 problem\n  {told}"
+
+
+def test_all_mistakes_of_the_static_track_are_told_at_once_and_before_the_dataset_is_looked_for(tmp_path: Path) -> None:
+    words = "--model m --base-url http://127.0.0.1:1/v1 --key-env K --calibration nowhere.json"
+    result = CliRunner().invoke(app, ["diagnose", "static", "set", "--home", str(tmp_path), *words.split()])
+    told = str(result.exception)
+    assert told.startswith("arguments: 4 problems\n") and "nowhere.json: cannot be read" in told
+    assert all(f"{name}: belongs to --diagnoser vlm" in told for name in ("--model", "--base-url", "--key-env"))
+    words = "--diagnoser vlm --mode magic --calibration nowhere.json"
+    told = str(CliRunner().invoke(app, ["diagnose", "static", "set", *words.split()]).exception)
+    assert "--model: --diagnoser vlm needs --model NAME" in told and "--mode: " in told
+    assert "--calibration: belongs to --diagnoser rules" in told and "cannot be read" in told
+
+
+def test_a_number_stands_with_its_noun() -> None:
+    assert [counted(n, "try", "tries") for n in (0, 1, 2)] == ["0 tries", "1 try", "2 tries"]
+    assert [counted(n, "problem") for n in (1, 2)] == ["1 problem", "2 problems"]
