@@ -266,8 +266,8 @@ def replay_forks(
 def _nothing_replayed(names: Sequence[str]) -> str:
     """Why no intervention was played the other way."""
     told = "nothing to replay: no diagnosis led to an intervention, or to one that was suppressed, under"
-    never = f"; {ALONE} never intervenes" if ALONE in names else ""
-    return f"{told} {', '.join(names)}{never}"
+    never = f"; `{ALONE}` never intervenes" if ALONE in names else ""
+    return f"{told} {', '.join(f'`{name}`' for name in names)}{never}"
 
 
 def _tell_calibrated(task_id: str, found: conformal.TaskCalibration) -> None:

@@ -219,6 +219,10 @@ def test_the_command_prints_the_table(calibration: Path, tmp_path: Path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "2 scenarios, each alone and under every condition" in result.output and "oracle-detection" in result.output
+    assert "instruments, which go by chance or by the truth: oracle-detection" in result.output
+    nothing = ["diagnose", "counterfactual", "diagnosis", "--conditions", "none", "--db", database]
+    told = CliRunner().invoke(app, nothing).output
+    assert "nothing to replay" in told and "`none` never intervenes" in told and "verdict" not in told
     again = CliRunner().invoke(app, ["diagnose", "counterfactual", "diagnosis", "--json", "--db", database])
     assert again.exit_code == 0, again.output
     told = json.loads(again.stdout)["forks"]
