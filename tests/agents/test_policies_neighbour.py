@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from agents.policies.server.neighbour import EDGE, Neighbour, NeighbourServer, t
 from agents.policies.server.path import Refusal, record
 from agents.policies.sight import Sight
 from environments.errors import UnknownTask
+from environments.robots.libero import loading
 from tests.fakes.policy_world import brief
 
 TASK, SEEDS = "tabletop/pick-place-bowl-v1", (3, 4)
@@ -112,3 +114,20 @@ def test_each_demonstration_is_told_as_it_ends():
 def test_an_unknown_task_is_told():
     with pytest.raises(UnknownTask):
         Neighbour(["tabletop/no-such-task-v1"], SEEDS)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(
+    not os.environ.get(loading.ASSETS) or bool(loading.problems()),
+    reason=f"{loading.ASSETS} names no folder with the assets of the LIBERO benchmark",
+)
+def test_tasks_of_the_same_words_are_told_apart_by_the_picture():
+    """The tabletop and LIBERO both say "turn on the stove"; seed 50 is LIBERO's initial state 0 again."""
+    alike = ("tabletop/goal-turn-on-stove-v1", "libero/goal/7-v1")
+    policy = Neighbour(alike, (0,))
+    for task, seed in zip(alike, (0, 50), strict=True):
+        env = environments.make(task, "native")
+        path = record(env, 0).actions
+        observation, _ = env.reset(seed=seed)
+        assert np.array_equal(policy.look(env.task.goal, seen(observation), observation["state"], 12), path[:12])
+        env.close()
