@@ -22,7 +22,7 @@ from arena.plan import Attempt
 from arena.recorder import Recorder
 from arena.repairs import executable, told
 from arena.subgoals import subgoal_of
-from arena.supervision import REPAIR, UNDO, Directive, Moment, Supervisor
+from arena.supervision import LEFT_STATE, REPAIR, UNDO, Directive, Moment, Supervisor
 from arena.timeline import Kept, Timeline
 from environments.env import ArenaEnv
 from environments.robots import repairs as manoeuvres
@@ -209,7 +209,7 @@ class Play:
                 directive = self._supervisor.watch(self._moment(step))
             except ProviderError as error:  # the step was played, the question about it has no answer
                 ended = self._unanswered(error)
-        fork = self._intervene(directive) if directive is not None and directive.acts else None
+        fork = self._intervene(directive, step) if directive is not None and directive.acts else None
         # The step, its calls, the diagnosis and the fork become durable together or not at all.
         self._recorder.step(step, decision, directive, fork)
         self._time.index += 1
@@ -335,9 +335,11 @@ class Play:
             truth=self._env.fault_truth() if asks is not None and asks.privileged else None,
         )
 
-    def _intervene(self, directive: Directive) -> Intervention:
-        """Carry out what a supervisor asks for; returns the row of the fork."""
+    def _intervene(self, directive: Directive, step: Step) -> Intervention:
+        """Carry out what a supervisor asks for after a step; returns the row of the fork."""
         kind = UNDO if directive.undo else self._time.rollback if directive.rollback_to is not None else REPAIR
+        if kind in ("sim", UNDO):  # nothing that comes later would show what the undone steps have led to
+            step.notes[LEFT_STATE] = self._env.state_hash()
         to = self._time.index if directive.rollback_to is None else directive.rollback_to
         return self._fork(kind, to, directive.body.get("repair") or {})
 

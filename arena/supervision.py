@@ -15,6 +15,8 @@ REWIND = "rewind"
 """Key in the notes of a step that retraces the path: it was no decision of the player."""
 REPAIR = "repair"
 """Key in the notes of a step of a repair, whose kind is the value: it was no decision of the player either."""
+LEFT_STATE = "left_state"
+"""Key in the notes of the last step before the whole world goes back: SHA-256 of the state that was left."""
 UNDO = "undo"
 """Kind of an intervention that takes back an earlier one: the world is as it was when that one began."""
 

@@ -1,22 +1,22 @@
 """Playing recorded episodes again: does the record lead to the result that it claims?
 
 Whatever the clock was, a record replays under the latency model: the world is advanced by the time that it was
-recorded to have passed before each action. What was diagnosed cannot be played again; it is compared with what else
-the record holds of it: the call that gave the answer, and the fork that it led to.
+recorded to have passed before each action. Whoever diagnosed it is asked again, but for models, whose answers are read
+again (`rediagnosis`); and what was diagnosed is compared with the call that gave it and the fork that it led to.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import environments
 from agents.errors import UnreadableReply
+from arena.diagnosis.course import Course
 from arena.diagnosis.human import is_review
+from arena.diagnosis.rediagnosis import NotRediagnosable, Rediagnosis, supervisor_of
 from arena.diagnosis.vlm import read_answer
-from arena.supervision import REPAIR, UNDO, by_arm
+from arena.supervision import LEFT_STATE, REPAIR, UNDO, by_arm
 from environments.env import ArenaEnv
 from environments.errors import EnvironmentsError
 from storage.models import Call, Diagnosis, Episode, Intervention, Step
@@ -37,6 +37,8 @@ class Verification:
     """What is not as recorded, in order; none means that the record holds."""
     skipped: str = ""
     """Why it was not played again at all, or empty."""
+    unchecked: tuple[str, ...] = ()
+    """What could not be compared although the rest was, and why."""
 
     @property
     def holds(self) -> bool:
@@ -63,54 +65,88 @@ def verify(store: Store, episode: Episode) -> Verification:
         env.close()
         return Verification(episode.id, 0, skipped="its world is a program that does not repeat itself")
     try:
-        rows = store.steps(episode.id)
-        differences = [*_diagnoses(store, episode), *_differences(store, episode, rows, env)]
+        return _Check(store, episode, env).run()
     finally:
         env.close()
-    return Verification(episode.id, len(rows), tuple(differences))
 
 
-def _differences(store: Store, episode: Episode, rows: list[Step], env: ArenaEnv) -> Iterator[str]:
-    fault = episode.spec["fault"]
-    env.reset(seed=episode.seed, options={"fault": fault} if fault else None)
-    forks = {fork.at_step: fork for fork in store.interventions(episode.id) if fork.kind in ("sim", UNDO)}
-    snapshots: dict[int, bytes] = {}
-    left: dict[int, bytes] = {}
-    found = 0
-    for row in rows:
-        if forks:
-            snapshots[row.index] = env.snapshot()
-        replayed = _step(env, row)
-        recorded = {"status": row.status, "reward": row.reward, "score": row.score}
-        wrong = {name: value for name, value in recorded.items() if replayed[name] != value}
-        for name, value in wrong.items():
-            yield f"step {row.index}: {name} was {value!r} and is {replayed[name]!r}"
-        found += len(wrong)
-        if found >= _TOLERATED:
-            return
-        fork = forks.get(row.index)
-        if fork is not None:
-            left[row.index] = env.snapshot()  # the end of a branch may be come back to
-            known = left if fork.kind == UNDO else snapshots
-            target = known.get(fork.to_step, b"")
-            if hashlib.sha256(target).hexdigest() != fork.snapshot:
-                yield f"fork after step {row.index}: the moment of step {fork.to_step} is not the one that was restored"
+class _Check:
+    """One episode while it is played again."""
+
+    def __init__(self, store: Store, episode: Episode, env: ArenaEnv) -> None:
+        self._store, self._episode, self._env = store, episode, env
+        self._rows = store.steps(episode.id)
+        self._forks = {fork.at_step: fork for fork in store.interventions(episode.id)}
+        self._said = [it for it in store.diagnoses(episode.id) if not is_review(it)]
+        self._calls = store.calls(episode.id) if any(it.call_id for it in self._said) else []
+        self._unchecked: list[str] = []
+
+    def run(self) -> Verification:
+        nobody = not self._episode.spec["supervision"]
+        unasked = [f"diagnosis after step {it.step_index}: nobody watched this episode" for it in self._said if nobody]
+        differences = [*unasked, *_diagnoses(self._said, self._forks.values(), self._calls), *self._differences()]
+        return Verification(self._episode.id, len(self._rows), tuple(differences), unchecked=tuple(self._unchecked))
+
+    def _again(self) -> Rediagnosis | None:
+        """Its diagnoser, to be asked again; None if nobody watched, or it is not there any more."""
+        if not self._episode.spec["supervision"]:
+            return None
+        try:
+            supervisor = supervisor_of(self._store, self._episode)
+        except NotRediagnosable as error:
+            self._unchecked.append(f"its diagnoses were not made again: {error}")
+            return None
+        return Rediagnosis(supervisor, self._episode, self._env.task, self._said, self._calls)
+
+    def _differences(self) -> Iterator[str]:
+        again = self._again()
+        course = Course(self._env, self._episode, None if again is None else again.supervisor)
+        course.begin()
+        repairs = {it.id: it.body.get("repair") or {} for it in self._said}
+        found = 0
+        for row in self._rows:
+            fork = self._forks.get(row.index)
+            course.before(row)
+            wrong = list(course.play(row))
+            if again is not None and not by_arm(row.notes):
+                other = again.watch(row, course.moment(row), forked=fork is not None)
+                if other:  # what comes after it rests on it
+                    yield other
+                    again = None
+            if fork is not None and len(wrong) < _TOLERATED:
+                self._says_what_it_left(fork, row)
+                wrong += course.fork(fork, row, repairs.get(fork.diagnosis_id, {}))
+            yield from wrong
+            found += len(wrong)
+            if found >= _TOLERATED:
                 return
-            env.restore(target)
-    if _ended_in_thought(episode):
-        return
-    for name, was, now in (
-        ("state", episode.state_hash, env.state_hash()),
-        ("score", episode.score, env.score()),
-        ("success", episode.success, env.success()),
-    ):
-        if was != now:
-            yield f"end: {name} was {was!r} and is {now!r}"
-    yield from _faults(store, episode, env)
-    reached = {truth.milestone_id for truth in store.truths(episode.id)}
-    missing = env.milestones() - reached
-    if missing or (not forks and reached - env.milestones()):
-        yield f"end: milestones were {sorted(reached)} and are {sorted(env.milestones())}"
+        yield from self._end()
+
+    def _says_what_it_left(self, fork: Intervention, row: Step) -> None:
+        """Note where a record does not say to which state undone steps have led: they lead to no other."""
+        if fork.kind in ("sim", UNDO) and LEFT_STATE not in row.notes:
+            told = (
+                "was recorded without the state that it left, so what was undone is compared by reward and score alone"
+            )
+            self._unchecked.append(f"the fork after step {row.index} {told}")
+
+    def _end(self) -> Iterator[str]:
+        """What is not as recorded once all has been played."""
+        store, episode, env = self._store, self._episode, self._env
+        if _ended_in_thought(episode):
+            return
+        for name, was, now in (
+            ("state", episode.state_hash, env.state_hash()),
+            ("score", episode.score, env.score()),
+            ("success", episode.success, env.success()),
+        ):
+            if was != now:
+                yield f"end: {name} was {was!r} and is {now!r}"
+        yield from _faults(store, episode, env)
+        reached = {truth.milestone_id for truth in store.truths(episode.id)}
+        missing = env.milestones() - reached
+        if missing or (not self._forks and reached - env.milestones()):
+            yield f"end: milestones were {sorted(reached)} and are {sorted(env.milestones())}"
 
 
 def _faults(store: Store, episode: Episode, env: ArenaEnv) -> Iterator[str]:
@@ -126,11 +162,13 @@ def _faults(store: Store, episode: Episode, env: ArenaEnv) -> Iterator[str]:
                 yield f"fault: {name} was {was!r} and is {truth.get(name)!r}"
 
 
-def _diagnoses(store: Store, episode: Episode) -> Iterator[str]:
+def _diagnoses(
+    diagnoses: Iterable[Diagnosis], interventions: Iterable[Intervention], called: Iterable[Call]
+) -> Iterator[str]:
     """Where a diagnosis, the call that gave it and the fork that it led to do not tell the same."""
-    said = {it.id: it for it in store.diagnoses(episode.id) if not is_review(it)}
-    forks = {fork.diagnosis_id: fork for fork in store.interventions(episode.id)}
-    calls = {call.id: call for call in store.calls(episode.id)} if any(it.call_id for it in said.values()) else {}
+    said = {it.id: it for it in diagnoses}
+    forks = {fork.diagnosis_id: fork for fork in interventions}
+    calls = {call.id: call for call in called}
     for missing in forks.keys() - said.keys():
         yield f"fork after step {forks[missing].at_step}: there is no diagnosis that asked for it"
     for it in said.values():
@@ -198,14 +236,3 @@ def _answered(it: Diagnosis, calls: Mapping[str, Call]) -> Iterator[str]:
 def _ended_in_thought(episode: Episode) -> bool:
     """Whether the player failed while a world in real time ran on, by a time that belongs to no step."""
     return episode.spec["clock"]["kind"] == "real-time" and episode.outcome in ("provider_error", "limit")
-
-
-def _step(env: ArenaEnv, row: Step) -> dict[str, Any]:
-    """Play one recorded step; what a row would say of it now."""
-    if row.world_ms:
-        env.advance(row.world_ms)
-    told: dict[str, Any] = {"status": row.status, "reward": 0.0}
-    if row.action is not None:
-        _, reward, _, _, info = env.override(row.action) if by_arm(row.notes) else env.step(row.action)
-        told = {"status": "illegal" if info["illegal"] else "ok", "reward": float(reward)}
-    return {**told, "score": env.score()}

@@ -68,6 +68,11 @@ class Queries:
         order = (row.condition, row.task_id, row.space, row.agent, row.seed, row.round, row.identity)
         return self._all(row, row.run_id == run_id, order=order)
 
+    def links(self, identity: str) -> list[RunEpisode]:
+        """The plan rows of all runs that use an episode of this identity, ordered by run and condition."""
+        row = RunEpisode
+        return self._all(row, row.identity == identity, order=(row.run_id, row.condition))
+
     # -- episodes --------------------------------------------------------------------------------------------------
 
     def episode(self, episode_id: str) -> Episode:

@@ -161,9 +161,9 @@ def verify_episodes(
     artifacts: Artifacts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play recorded episodes again and compare every step: does the record lead to its result?
+    """Play recorded episodes again and compare every step and diagnosis: does the record lead to its result?
 
-    Exits with 1 if any of them differs.
+    Exits with 1 if any of them differs. What could not be compared is said, and is no difference.
     """
     with location(database, artifacts).existing() as store:
         episodes = _recorded(store, record)
@@ -175,12 +175,14 @@ def verify_episodes(
     else:
         table = listing("episode", "steps", "result", whole=("episode", "steps"))
         for result in checked:
-            told = "\n".join(result.differences) or (f"skipped: {result.skipped}" if result.skipped else "as recorded")
-            table.add_row(result.episode, str(result.steps), plain(told))
+            lines = result.differences or (f"skipped: {result.skipped}" if result.skipped else "as recorded",)
+            table.add_row(result.episode, str(result.steps), plain("\n".join((*lines, *result.unchecked))))
         console.print(table)
         holding = sum(result.holds for result in checked)
         skipped = sum(bool(result.skipped) for result in checked)
         console.print(f"{holding} as recorded, {len(checked) - holding - skipped} different, {skipped} skipped")
+        if partly := sum(bool(result.unchecked) for result in checked):
+            console.print(f"{partly} could not be compared in every part; their lines say what and why")
     if any(result.differences for result in checked):
         raise typer.Exit(1)
 

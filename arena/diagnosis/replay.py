@@ -1,14 +1,12 @@
 """A recorded episode played again up to a step, and from there to its end in the way that the record did not go.
 
-Time is kept by the same `Timeline` as in the episode itself, so that what is gone back to, what that costs and where
-the horizon lies are what they were there. An intervention that was suppressed is carried out as the episode would have
-done it: the whole world goes back, or the arm alone.
+`Course` plays the record; here is its player, and what happens beyond it. An intervention that was suppressed is
+carried out as the episode would have done it: the whole world goes back, or the arm alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 import agents
 import environments
 from agents.agent import Agent, Briefing, Decision
+from arena.diagnosis.course import Course
 from arena.diagnosis.film import Film
 from arena.errors import ArenaError
 from arena.identity import player_seed
 from arena.outcomes import Outcome
 from arena.repairs import executable, told
-from arena.supervision import REPAIR, REWIND, UNDO, RollbackKind, by_arm
-from arena.timeline import Timeline
+from arena.supervision import UNDO, by_arm
 from environments.env import ArenaEnv
 from environments.robots import repairs as manoeuvres
 from environments.task import ActionSpace
@@ -94,9 +92,7 @@ class Replay:
         self._horizon = int(episode.spec["limits"]["max_steps"])
         supervision = episode.spec["supervision"] or {}
         self._charged = supervision.get("horizon") == "charged"
-        self._rollback: RollbackKind = supervision.get("rollback", {}).get("kind", "sim")
-        self._max_added: int | None = supervision.get("max_added_steps")
-        self._time = Timeline(self._rollback)
+        self._course = Course(self._env, episode)
         self._prompt = ""
         self._observation: Mapping[str, Any] = {}
         self._film: Film | None = None
@@ -122,9 +118,9 @@ class Replay:
         info: dict[str, Any] = {}
         with contextlib.ExitStack() as stack:
             self._scores, self._film = [], None
-            if suppressed and self._rollback == "sim":
+            if suppressed and self._course.time.rollback == "sim":
                 begin = int(diagnosis.body["rollback_step"])
-                self._restore(self._time.go_back(self._env, begin).snapshot)
+                self._restore(self._course.time.go_back(self._env, begin).snapshot)
             if self._films is not None:
                 fps = int(self._env.metadata["render_fps"])
                 self._film = stack.enter_context(Film(self._store, self._films, fps))
@@ -142,78 +138,48 @@ class Replay:
 
     def until(self, last: int) -> Iterator[str]:
         """Play the record up to and with a step; yields every difference."""
-        episode, fault = self._episode, self._episode.spec["fault"]
-        env, agent = self._env, self._agent
-        self._observation, _ = env.reset(seed=episode.seed, options={"fault": fault} if fault else None)
+        episode, course, agent = self._episode, self._course, self._agent
+        course.begin()
+        self._observation = course.observation
         agent.reset(
             Briefing(
-                task=env.task,
+                task=self._env.task,
                 space=ActionSpace(episode.space),
-                actions=env.action_space,
+                actions=self._env.action_space,
                 max_steps=self._horizon,
                 seed=player_seed(episode.spec),
-                privileged=env if agent.privileged else None,
+                privileged=self._env if agent.privileged else None,
             )
         )
-        self._time, self._prompt = Timeline(self._rollback), ""
-        arm_moves = False
+        self._prompt = ""
         for row in self._rows[: last + 1]:
-            arm_moved, arm_moves = arm_moves, by_arm(row.notes)
-            if arm_moved and not arm_moves:
+            if course.before(row):
                 agent.rolled_back()
-            self._time.index = row.index
-            if not row.notes.get(REWIND):  # the way back is no way to go back by
-                self._time.keep(env)
-            yield from self._again(row, arm_moves=arm_moves)
+            yield from self._again(row)
             fork = self._forks.get(row.index)
             if fork is not None and row.index < last:
-                yield from self._fork_again(fork)
+                yield from self._fork_again(fork, row)
 
-    def _again(self, row: Step, *, arm_moves: bool) -> Iterator[str]:
-        env, agent = self._env, self._agent
-        if not arm_moves:
-            decision = Decision(action=row.action, rationale=row.rationale, notes=row.notes)
-            agent.replay(self._seen(), decision)
-        reward = 0.0
-        illegal: str | None = None
-        if row.action is not None:
-            act = env.override if arm_moves else env.step
-            self._observation, got, _, _, info = act(row.action)
-            reward, illegal = float(got), info["illegal"]
-            if not arm_moves:
-                agent.observe_result(illegal=illegal, reward=reward)
-        self._time.sim_step += 1
-        self._time.added += bool(row.notes.get(REPAIR))
-        told_of: dict[str, tuple[Any, Any]] = {"reward": (row.reward, reward), "score": (row.score, env.score())}
-        if self._time.retrace is not None:
-            self._time.retrace.rewind.moved()
-            told_of["end of the way back"] = row.notes.get("rewind_end"), self._time.retrace.rewind.end
-            self._time.end_retrace()
-        for name, (was, now) in told_of.items():
-            if was != now:
-                yield f"step {row.index}: {name} was {was!r} and is {now!r}"
+    def _again(self, row: Step) -> Iterator[str]:
+        course, agent = self._course, self._agent
+        own = not by_arm(row.notes)
+        if own:
+            agent.replay(self._seen(), Decision(action=row.action, rationale=row.rationale, notes=row.notes))
+        differences = list(course.play(row))
+        self._observation = course.observation
+        if own and row.action is not None:
+            agent.observe_result(illegal=course.played.illegal, reward=course.played.reward)
+        yield from differences
 
-    def _fork_again(self, fork: Intervention) -> Iterator[str]:
-        if fork.kind in ("sim", UNDO):
-            kept = self._time.go_back(self._env, fork.to_step) if fork.kind == "sim" else self._time.undo().kept
-            yield from self._same_snapshot(fork, kept.snapshot)
-            self._restore(kept.snapshot)
-        elif fork.kind == "physical":
-            self._time.begin_retrace(self._env, fork.to_step, self._max_added)
-            self._time.end_retrace()  # it may be there already
-        body = self._bodies[fork.diagnosis_id]
-        repair = body.get("repair") or {}
+    def _fork_again(self, fork: Intervention, row: Step) -> Iterator[str]:
+        repair = self._bodies[fork.diagnosis_id].get("repair") or {}
+        yield from self._course.fork(fork, row, repair)
+        self._observation = self._course.observation
         if fork.kind != UNDO:
             self._agent.vary(int(repair.get("vary", 0)))
-        if fork.kind != UNDO and repair.get("kind") == "reprompt":
-            self._prompt = str(repair["reprompt"])
-        if fork.kind in (REPAIR, "physical"):
-            self._agent.rolled_back()
-
-    def _same_snapshot(self, fork: Intervention, snapshot: bytes) -> Iterator[str]:
-        found = hashlib.sha256(snapshot).hexdigest()
-        if found != fork.snapshot:
-            yield f"fork after step {fork.at_step}: the restored snapshot was {fork.snapshot} and is {found}"
+            if repair.get("kind") == "reprompt":
+                self._prompt = str(repair["reprompt"])
+        self._agent.rolled_back()
 
     def _restore(self, snapshot: bytes) -> None:
         self._observation = self._env.restore(snapshot)
@@ -228,14 +194,14 @@ class Replay:
         self._agent.vary(int(repair.get("vary", 0)))
         if repair.get("kind") == "abort":
             return Outcome.LOST
-        ended = self._retrace(int(said["rollback_step"])) if self._rollback == "physical" else None
+        ended = self._retrace(int(said["rollback_step"])) if self._course.time.rollback == "physical" else None
         return ended or self._carry_out(repair)
 
     def _retrace(self, to: int) -> Outcome | None:
         """Send the arm back, the objects staying where they are."""
-        self._time.begin_retrace(self._env, to, self._max_added)
-        while (way := self._time.retrace) is not None:
-            if self._time.end_retrace() is None:
+        self._course.time.begin_retrace(self._env, to, self._course.max_added)
+        while (way := self._course.time.retrace) is not None:
+            if self._course.time.end_retrace() is None:
                 ended = self._arm(way.rewind.action())
                 way.rewind.moved()
                 if ended is not None:
@@ -278,13 +244,13 @@ class Replay:
 
     def _played(self, terminated: bool, truncated: bool) -> Outcome | None:
         """Take note of a step of the other way; the outcome, if it was the last one."""
-        self._time.sim_step += 1
+        self._course.time.sim_step += 1
         self._scores.append(self._env.score())
         if self._film is not None:
             self._film.write(self._observation[self._env.main_view])
         if terminated:
             return Outcome.WON if self._env.success() else Outcome.LOST
-        spent = self._time.charged if self._charged else self._time.sim_step
+        spent = self._course.time.charged if self._charged else self._course.time.sim_step
         return Outcome.HORIZON if truncated or spent >= self._horizon else None
 
     def _seen(self) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from arena.identity import digest
 from arena.models import ModelOptions
 from arena.prompting import Prompt
 from environments.robots.repairs import LIFT_M
+from storage.models import Call
 
 PROMPT = "diagnose-v2"
 _GOING_BACK = {
@@ -72,10 +73,8 @@ class VlmDiagnoser:
                 reason = f"{type(error).__name__}: {error}"
                 return _abstain(case, "provider", reason, calls + error.calls)
             calls += (call,)
-            if call.status == "refused":
-                return _abstain(case, "declined", f"the model refused: {call.error}", calls)
             try:
-                return Opinion(diagnosis=read_answer(call.text, case.snapshots, case.step_now), calls=calls)
+                return Opinion(diagnosis=heard(call, case.snapshots, case.step_now), calls=calls)
             except UnreadableReply as error:
                 problems = error.problems
             if turn == 0:
@@ -172,6 +171,17 @@ def read_answer(text: str, snapshots: Sequence[int], step_now: int) -> Diagnosis
         UnreadableReply: with one line per fault.
     """
     return read_answer_as(Diagnosis, text, snapshots, step_now)
+
+
+def heard(call: ModelCall | Call, snapshots: Sequence[int], step_now: int) -> Diagnosis:
+    """What a model's call says: its answer, or that it declined to give one. See `read_answer`.
+
+    Raises:
+        UnreadableReply: with one line per fault.
+    """
+    if call.status == "refused":
+        return Diagnosis.abstention(step_now, "declined", f"the model refused: {call.error}")
+    return read_answer(call.text, snapshots, step_now)
 
 
 def _fits(text: str, case: Case) -> bool:

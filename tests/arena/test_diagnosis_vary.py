@@ -172,6 +172,7 @@ class Player:
         entry = AgentEntry.model_validate(agent)
         self.attempt = plan.single(env.task.id, "native", entry, 1, limits={"max_steps": 120})
         self.attempt.spec["video"] = "as-seen"
+        self.attempt.spec["supervision"] = Back(script).fingerprint()
         self.store, self.scratch, self.env, self.script = store, scratch, env, script
         self.agent: Agent = agents.create(entry.name, entry.options)
 

@@ -104,6 +104,7 @@ class Player:
         self.attempt.spec["video"] = "as-seen"
         self.store, self.scratch, self.env = store, scratch, env
         self.supervisor = Told(script)
+        self.attempt.spec["supervision"] = self.supervisor.fingerprint()
         self.agent: Agent = agents.create("scripted-policy", {})
 
     def play(self) -> Episode:
