@@ -18,6 +18,7 @@ from arena.diagnosis.opinions import Watched, add_opinion, by_scene, recordings,
 from arena.diagnosis.signals import Reading
 from arena.judging import InvalidReview
 from arena.location import Location
+from arena.supervision import LEFT_STATE
 from environments.robots.faults import Fault
 from storage.models import Diagnosis as Row
 from storage.models import Episode
@@ -182,7 +183,9 @@ def test_until_the_person_stopped_it_is_the_episode_that_they_watched_bit_for_bi
         rows = store.steps(episode.id, 0, 63)
         return [(row.action, row.reward, row.score, row.sim_step, row.branch, row.notes) for row in rows]
 
-    assert told(played) == told(watched.episode) and len(told(played)) == 63
+    *before, last = told(played)
+    assert last[-1].pop(LEFT_STATE), "the step at which it forked says what was left"
+    assert [*before, last] == told(watched.episode) and len(before) == 62
     assert [row.diagnoser for row in watched.said] == ["human:eve", "human:ada"], "the first opinion is kept"
 
 
