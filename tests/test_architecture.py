@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import arena.cli.app as cli
 from arena import experiments
+from arena.location import Location
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("agents", "arena", "environments", "storage", "ui")
@@ -233,7 +234,10 @@ def test_a_row_that_is_not_there_is_an_answer_and_no_trace(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Standard output stays empty, so that a script that reads JSON cannot mistake the error for data."""
-    arguments = ["arena", command, "nothing", "--db", str(tmp_path / "arena.db"), "--json"]
+    database = str(tmp_path / "arena.db")
+    with Location.of(database).open():
+        pass  # it exists and is empty: without one, the answer would be that there is none
+    arguments = ["arena", command, "nothing", "--db", database, "--json"]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit) as stopped:
         cli.main()
