@@ -21,7 +21,6 @@ from arena.outcomes import Outcome
 from arena.plan import Attempt
 from arena.recorder import Recorder
 from arena.repairs import executable, told
-from arena.subgoals import subgoal_of
 from arena.supervision import LEFT_STATE, REPAIR, UNDO, Directive, Moment, Supervisor
 from arena.timeline import Kept, Timeline
 from environments.env import ArenaEnv
@@ -320,20 +319,7 @@ class Play:
         return None
 
     def _moment(self, step: Step) -> Moment:
-        asks = self._supervisor
-        return Moment(
-            index=step.index,
-            sim_step=step.sim_step,
-            branch=step.branch,
-            action=step.action,
-            telemetry=self._env.telemetry(),
-            observation=self._observation,
-            snapshots=tuple(self._time.snapshots),
-            added_steps=self._time.added,
-            notes=step.notes,
-            subgoal=subgoal_of(self._env) if asks is not None and asks.wants_subgoals else None,
-            truth=self._env.fault_truth() if asks is not None and asks.privileged else None,
-        )
+        return self._time.moment(step, self._env, self._observation, self._supervisor)
 
     def _intervene(self, directive: Directive, step: Step) -> Intervention:
         """Carry out what a supervisor asks for after a step; returns the row of the fork."""

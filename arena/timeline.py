@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from arena.supervision import REWIND, RollbackKind
+from arena.subgoals import subgoal_of
+from arena.supervision import REWIND, Moment, RollbackKind, Supervisor
 from environments.env import ArenaEnv
 from environments.robots.repairs import Manoeuvre
 from environments.robots.rewind import Rewind, Waypoint
+from storage.models import Step
 
 if TYPE_CHECKING:
     from environments.robots.robot_env import RobotEnv
@@ -80,6 +83,29 @@ class Timeline:
     """Kind of the repair that it carries out."""
     left: Left | None = None
     """The branch that the last rollback of the whole world left."""
+
+    def moment(self, row: Step, env: ArenaEnv, observation: Mapping[str, Any], supervisor: Supervisor | None) -> Moment:
+        """The present just after a step, as whoever supervises sees it.
+
+        Args:
+            row: the step that was played last.
+            env: the running episode.
+            observation: what it shows now.
+            supervisor: told of sub-goals and of the fault only if it declares to be.
+        """
+        return Moment(
+            index=row.index,
+            sim_step=self.sim_step - 1,
+            branch=self.branch,
+            action=row.action,
+            telemetry=env.telemetry(),
+            observation=observation,
+            snapshots=tuple(self.snapshots),
+            added_steps=self.added,
+            notes=row.notes,
+            subgoal=subgoal_of(env) if supervisor is not None and supervisor.wants_subgoals else None,
+            truth=env.fault_truth() if supervisor is not None and supervisor.privileged else None,
+        )
 
     def keep(self, env: ArenaEnv) -> None:
         """Remember the present, to go back to."""

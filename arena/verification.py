@@ -78,7 +78,9 @@ class _Check:
         self._rows = store.steps(episode.id)
         self._forks = {fork.at_step: fork for fork in store.interventions(episode.id)}
         self._said = [it for it in store.diagnoses(episode.id) if not is_review(it)]
-        self._calls = store.calls(episode.id) if any(it.call_id for it in self._said) else []
+        self._calls: dict[str, Call] = {}
+        if any(it.call_id for it in self._said):
+            self._calls = {call.id: call for call in store.calls(episode.id)}
         self._unchecked: list[str] = []
 
     def run(self) -> Verification:
@@ -125,10 +127,8 @@ class _Check:
     def _says_what_it_left(self, fork: Intervention, row: Step) -> None:
         """Note where a record does not say to which state undone steps have led: they lead to no other."""
         if fork.kind in ("sim", UNDO) and LEFT_STATE not in row.notes:
-            told = (
-                "was recorded without the state that it left, so what was undone is compared by reward and score alone"
-            )
-            self._unchecked.append(f"the fork after step {row.index} {told}")
+            told = "without the state that it left, so what was undone is compared by reward and score alone"
+            self._unchecked.append(f"the fork after step {row.index} was recorded {told}")
 
     def _end(self) -> Iterator[str]:
         """What is not as recorded once all has been played."""
@@ -163,12 +163,11 @@ def _faults(store: Store, episode: Episode, env: ArenaEnv) -> Iterator[str]:
 
 
 def _diagnoses(
-    diagnoses: Iterable[Diagnosis], interventions: Iterable[Intervention], called: Iterable[Call]
+    diagnoses: Iterable[Diagnosis], interventions: Iterable[Intervention], calls: Mapping[str, Call]
 ) -> Iterator[str]:
     """Where a diagnosis, the call that gave it and the fork that it led to do not tell the same."""
     said = {it.id: it for it in diagnoses}
     forks = {fork.diagnosis_id: fork for fork in interventions}
-    calls = {call.id: call for call in called}
     for missing in forks.keys() - said.keys():
         yield f"fork after step {forks[missing].at_step}: there is no diagnosis that asked for it"
     for it in said.values():

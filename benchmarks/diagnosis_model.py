@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import zlib
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for `tests`, which no package holds
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `tests` and `benchmarks`, which no package holds
 
 from arena import run
 from arena.certification import machine
@@ -33,6 +32,7 @@ from arena.diagnosis import conformal
 from arena.diagnosis.dynamic import Scenario, configs, experiment
 from arena.diagnosis.dynamic_table import Table, dynamic_table
 from arena.location import Location
+from benchmarks.diagnosis import CALIBRATION_EPISODES, deadlines
 from environments.robots.faults import Fault
 from tests.fakes.provider import FakeProvider, Seen
 
@@ -40,8 +40,6 @@ TASKS = ("tabletop/pick-place-bowl-v1", "tabletop/object-can-basket-v1")
 KINDS = ("gripper-opens-mid-carry", "loop", "translation-bias", "pose-bias")
 SEEDS = (100, 101, 102)
 SEVERITY = 2
-DEADLINE = 1.5
-"""Of the longest clean episode."""
 STEPS_BEFORE = 6
 LOOKS = (0.0, 0.25, 1.0)
 """Shares of its looks in which a judge claims a fault."""
@@ -57,7 +55,7 @@ def answer(seen: Seen) -> Any:
         return HOSTILE
     fault = {"verdict": "fault", "confidence": 1.0, "fault_class": "control", "fault_type": "C5", "severity": 2}
     if "no alarm was raised" not in seen.text:
-        onset = _last(r"First odd reading: step (\d+)", seen)
+        onset = seen.number(r"First odd reading: step (\d+)")
         return fault | {
             "onset_step": onset,
             "rollback_step": max(0, onset - STEPS_BEFORE),
@@ -67,12 +65,8 @@ def answer(seen: Seen) -> Any:
     drawn = zlib.crc32(seen.text.encode()) / 2**32
     if drawn >= float(name.partition("-")[2] or 0):
         return {"verdict": "ok", "confidence": 0.9}
-    now = _last(r"Last step played: step (\d+)", seen)
+    now = seen.number(r"Last step played: step (\d+)")
     return fault | {"onset_step": now, "rollback_step": 0, "repair": {"kind": "retry"}}
-
-
-def _last(pattern: str, seen: Seen) -> int:
-    return int(re.findall(pattern, seen.text)[-1])
 
 
 def scenes(tasks: tuple[str, ...]) -> list[Scenario]:
@@ -117,7 +111,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--db", default="arena-data/diagnosis-model.db", help="where everything is recorded")
     parser.add_argument("--calibration", type=Path, default=None, help="thresholds; beside the database if left out")
-    parser.add_argument("--episodes", type=int, default=80, help="clean ones a task, for thresholds: 40 or more")
+    parser.add_argument(
+        "--episodes", type=int, default=CALIBRATION_EPISODES, help="clean ones a task, for thresholds: 40 or more"
+    )
     parser.add_argument("--small", action="store_true", help="one task")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write the figures here")
@@ -127,12 +123,10 @@ def main() -> None:
     print(machine(), flush=True)
     if not file.exists():
         conformal.calibrate(tasks, episodes=options.episodes).save(file)
-    learned = conformal.Calibration.load(file).tasks
-    horizons = {task: round(DEADLINE * learned[task].profile.total) for task in tasks}
     place = Location.of(options.db)
     with FakeProvider(lambda _: "ok", policy=answer, keep=1) as provider, place.open() as store:
         asked = conditions(provider.url, str(file))
-        planned = experiment("diagnosis-model", scenes(tasks), asked, horizons=horizons)
+        planned = experiment("diagnosis-model", scenes(tasks), asked, horizons=deadlines(file, tasks))
         with ProgressBar(Console(stderr=True)) as bar:
             run_id = run.run(planned, store, place, workers=options.workers, observer=bar)
         table = dynamic_table(store, run_id)

@@ -113,11 +113,8 @@ class Calibration(BaseModel):
         """Of how many clean episodes its limits are, in words."""
         counts = sorted({task.learned_on + task.set_on for task in self.tasks.values()}) or [0]
         each = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        return (
-            f"{each} clean episodes on each of {len(self.tasks)} tasks"
-            if len(self.tasks) != 1
-            else (f"{each} clean episodes on {next(iter(self.tasks))}")
-        )
+        where = next(iter(self.tasks)) if len(self.tasks) == 1 else f"each of {len(self.tasks)} tasks"
+        return f"{each} clean episodes on {where}"
 
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from arena.repairs import executable
-from arena.subgoals import subgoal_of
 from arena.supervision import LEFT_STATE, REPAIR, REWIND, UNDO, Moment, Supervisor, by_arm
 from arena.timeline import Timeline
 from environments.env import ArenaEnv
@@ -45,7 +44,6 @@ class Course:
         self.played = Played("ok", 0.0, None)
         self._last: Mapping[str, Any] = {}
         """Notes of the row before."""
-        self._sim_step = 0
 
     def begin(self) -> None:
         """Put the world to where the episode began."""
@@ -80,7 +78,6 @@ class Course:
             self.played = Played("illegal" if info["illegal"] else "ok", float(reward), info["illegal"])
         elif row.world_ms:
             self.observation = env.observe()
-        self._sim_step = self.time.sim_step
         self.time.sim_step += 1
         self.time.added += bool(row.notes.get(REPAIR))
         told: dict[str, tuple[Any, Any]] = {
@@ -99,20 +96,7 @@ class Course:
 
     def moment(self, row: Step) -> Moment:
         """The present, just after a row, as its supervisor saw it."""
-        asks = self._supervisor
-        return Moment(
-            index=row.index,
-            sim_step=self._sim_step,
-            branch=self.time.branch,
-            action=row.action,
-            telemetry=self._env.telemetry(),
-            observation=self.observation,
-            snapshots=tuple(self.time.snapshots),
-            added_steps=self.time.added,
-            notes=row.notes,
-            subgoal=subgoal_of(self._env) if asks is not None and asks.wants_subgoals else None,
-            truth=self._env.fault_truth() if asks is not None and asks.privileged else None,
-        )
+        return self.time.moment(row, self._env, self.observation, self._supervisor)
 
     def fork(self, fork: Intervention, row: Step, repair: Mapping[str, Any]) -> Iterator[str]:
         """Do after a row what was done then; yields what is not as recorded.

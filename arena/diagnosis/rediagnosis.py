@@ -12,7 +12,6 @@ from typing import Any
 from agents.errors import UnreadableReply
 from arena.diagnosis.config import DiagnosisConfig, build
 from arena.diagnosis.diagnoser import Case, Diagnoser, Opinion
-from arena.diagnosis.human import is_review
 from arena.diagnosis.schema import Diagnosis
 from arena.diagnosis.supervisor import DiagnosingSupervisor
 from arena.diagnosis.vlm import heard
@@ -74,8 +73,8 @@ class Rediagnosis:
         supervisor: the one that watched it (`supervisor_of`).
         episode: what was recorded.
         task: its task.
-        said: its diagnoses.
-        calls: its model calls.
+        said: its diagnoses, without what people said of it later.
+        calls: its model calls, by id.
     """
 
     def __init__(
@@ -84,14 +83,14 @@ class Rediagnosis:
         episode: Episode,
         task: Task,
         said: Sequence[models.Diagnosis],
-        calls: Sequence[Call],
+        calls: Mapping[str, Call],
     ) -> None:
-        self._said = {it.step_index: it for it in said if not is_review(it)}
+        self._said = {it.step_index: it for it in said}
         self._outcome = Outcome(str(episode.outcome))
         self._last = episode.n_steps - 1
         self.supervisor = supervisor
         if "model" in supervisor.diagnoser.fingerprint():
-            supervisor.diagnoser = _Recorded(supervisor.diagnoser, self._said, {call.id: call for call in calls})
+            supervisor.diagnoser = _Recorded(supervisor.diagnoser, self._said, calls)
         supervisor.begin(task, task.goal, derived_seed(identity(episode.spec), "supervisor"))
 
     def watch(self, row: Step, moment: Moment, *, forked: bool) -> str:

@@ -6,7 +6,6 @@ something to say, and an episode takes no time. What is altered is altered in SQ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,7 @@ KEYLESS: dict[str, dict[str, Any]] = {
 
 def answer(seen: Seen) -> Any:
     """What the model says: it believes the alarm, and goes back to well before it."""
-    onset = int(re.findall(r"First odd reading: step (\d+)", seen.text)[-1])
+    onset = seen.number(r"First odd reading: step (\d+)")
     fields = {"verdict": "fault", "confidence": 0.9, "fault_class": "control", "fault_type": "C5"}
     return {**fields, "onset_step": onset, "rollback_step": onset - 6, "repair": {"kind": "retry"}}
 

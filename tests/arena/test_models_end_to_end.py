@@ -570,7 +570,7 @@ def test_an_episode_of_a_model_goes_on_after_its_last_step_and_asks_nothing_twic
         )  # fmt: skip
     provider.requests.clear()
     _, episode = play_once(provider, store, place, limits=limits)
-    turns = [int(re.findall(r"This is turn (\d+)", seen.text)[-1]) for seen in provider.requests]
+    turns = [seen.number(r"This is turn (\d+)") for seen in provider.requests]
     assert turns == list(range(kept + 1, 7))
     assert recorded(store, episode) == before, "memory is rebuilt to the letter: the requests are the same too"
 
@@ -602,7 +602,7 @@ def test_a_killed_command_goes_on_with_the_same_command_and_pays_for_no_step_twi
     assert process.returncode == -signal.SIGKILL
     again = subprocess.run(command, text=True, capture_output=True, timeout=120, check=False)
     assert again.returncode == 0, again.stderr
-    turns = [int(re.findall(r"This is turn (\d+)", seen.text)[-1]) for seen in provider.requests]
+    turns = [seen.number(r"This is turn (\d+)") for seen in provider.requests]
     assert turns == [1, 2, 3, 3, 4, 5, 6], "only the turn in flight is asked again: its answer was lost"
     [row] = json.loads(again.stdout)["rows"]
     assert (row["agent"], row["outcomes"], row["scored"], row["calls"]) == ("vlm:fake/ok", {"horizon": 1}, 1, 6)

@@ -112,6 +112,10 @@ class Seen:
             found += [str(part.get("text")) for part in parts if part.get("type") == "text"]
         return "\n".join(found)
 
+    def number(self, pattern: str) -> int:
+        """The last number of the text that a pattern's group finds."""
+        return int(re.findall(pattern, self.text)[-1])
+
     @property
     def turns(self) -> int:
         """How many answers of the model the conversation holds already."""

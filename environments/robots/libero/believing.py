@@ -141,10 +141,9 @@ class LiberoBelievingPlayer(BelievingPlayer):
 
     def _aim(self) -> Aim:
         plan = self._plan
-        if self._step < len(plan.steps):
-            step = plan.at = plan.steps[self._step]
-            if self._pushed and (self._pushed > MOVE_STEPS or plan.world.holds(step.fact)):
-                self._step, self._pushed = self._step + 1, 0
+        pushes = self._pushed and self._step < len(plan.steps)
+        if pushes and (self._pushed > MOVE_STEPS or plan.world.holds(plan.steps[self._step].fact)):
+            self._step, self._pushed = self._step + 1, 0
         plan.at = plan.steps[self._step] if self._step < len(plan.steps) else None
         return super()._aim()
 
